@@ -24,6 +24,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
 from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
+from spinsim.sampling.descents import descended
 from spinsim.sampling.schedules import LOOKS, NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 from spinsim.sampling.temperatures import automatic_temperatures
 
@@ -93,6 +94,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         interrupt_function: Callable[[], bool] | None = None,
         time_limit: float | None = None,
         answer: str = "best",
+        descend: bool = True,
         **kwargs: Any,
     ) -> Any:
         """Anneal the reads and return the lowest state that each of them met, or the last one.
@@ -123,6 +125,8 @@ class SpinsimSampler(_Sampler, _Initialized):
                 depend on the machine, and the same seed gives others. Where all fit, nothing changes.
             answer: ``best`` for the lowest states, ``last`` for those at the end of the schedule, which a constant
                 inverse temperature draws from the Boltzmann distribution: ``beta_range=[0.5, 0.5]``.
+            descend: After the last sweep, flip spins of the lowest states while that lowers their energy. Last states
+                are left as they are.
             kwargs: Others are ignored with a warning, as dimod's samplers do.
 
         Returns:
@@ -191,7 +195,8 @@ class SpinsimSampler(_Sampler, _Initialized):
             begin = start if start is None else start[None]
             ready = reads_of(model, replicas, dynamics, self._device, threads, begin, max(1.0, each))
         is_last, stop = given["answer"] == "last", given["interrupt_function"]
-        return _Problem(bqm, ready, replicas, schedule, about, is_last, stop, limit, began)
+        descends = given["descend"] and not is_last and schedule.total > 0
+        return _Problem(bqm, ready, replicas, schedule, about, is_last, descends, stop, limit, began)
 
     def _model_of(self, problem: Quadratic) -> Ising:
         """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
@@ -260,6 +265,7 @@ class _Problem:
     schedule: Schedule
     about: dict[str, Any]
     is_last: bool
+    descends: bool
     stop: Callable[[], bool] | None
     limit: float
     began: float
@@ -267,6 +273,7 @@ class _Problem:
 
     def __post_init__(self) -> None:
         self._spent = seconds_without_compiling() - self.began
+        self.states = np.empty((self.replicas, 0), np.int8)
 
     @property
     def words(self) -> int:
@@ -277,12 +284,13 @@ class _Problem:
         if self.reads is not None:
             end = seconds_without_compiling() - self._spent + self.limit
             self.done = anneal_reads(self.reads, self.schedule, self.stop, end)
+            self.states = self.reads.present() if self.is_last else self.reads.states()
+            if self.descends:
+                self.states = descended(self.reads.model, 0, self.states)
         self._spent = seconds_without_compiling() - self.began
 
     def sample_set(self) -> Any:
-        states = np.empty((self.replicas, 0), np.int8)
-        if self.reads is not None:
-            states = self.reads.present() if self.is_last else self.reads.states()
+        states = self.states
         given = states if self.bqm.vartype.name != BINARY else (1 + states) // 2
         done = self.done
         info = self.about | {

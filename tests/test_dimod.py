@@ -62,7 +62,7 @@ def test_samples_have_the_energies_of_the_model(bqm: dimod.BQM) -> None:
 def test_a_seed_says_everything() -> None:
     bqm = dimod.generators.gnm_random_bqm(20, 60, "BINARY", random_state=2)
     first, same, other, drawn = (
-        SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=seed) for seed in (5, 5, 6, None)
+        SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=seed, descend=False) for seed in (5, 5, 6, None)
     )
     assert (first.record.sample == same.record.sample).all()
     assert (first.record.sample != other.record.sample).any()
@@ -185,6 +185,20 @@ REFUSALS = {
 def test_arguments_that_make_no_sense_are_refused(arguments: dict, words: str) -> None:
     with pytest.raises(ss.InputError, match=words):
         SpinsimSampler().sample(chain(3), **arguments)
+
+
+def test_reads_end_in_local_minima_unless_asked_not_to() -> None:
+    bqm = dimod.generators.gnm_random_bqm(60, 300, "SPIN", random_state=3)
+    low, met, last = (
+        SpinsimSampler().sample(bqm, num_reads=50, num_sweeps=8, seed=1, **arguments)
+        for arguments in ({}, {"descend": False}, {"answer": "last"})
+    )
+    assert (low.record.energy <= met.record.energy).all()
+    assert (low.record.energy < met.record.energy).any()
+    assert (met.record.energy <= last.record.energy + 1e-9).all()
+    for read, energy in zip(low.record.sample, low.record.energy, strict=True):
+        turned = np.where(np.eye(60, dtype=bool), -read, read)
+        assert (bqm.energies((turned, low.variables)) >= energy - 1e-9).all()
 
 
 def test_higher_terms_are_refused() -> None:

@@ -14,13 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.inputs.texts import T_START, T_STOP
 from spinsim.machine.compiled import kernel
 from spinsim.model import quanta
-from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
+from spinsim.sampling.descents import local_minima
 
 HOT_ACCEPTANCE: Final = 0.15
 """Mean acceptance of the flips that cost energy at local minima, which sets the first temperature."""
@@ -34,7 +33,6 @@ _GAP_SHARE: Final = 1 / 2  # of the flips that cost energy
 _DIGITS: Final = 3  # of temperatures, so that no processor's rounding decides them
 _PRECISION: Final = 1e-6  # of a temperature before it is rounded
 _HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked for
-_SEED: Final = 0  # the range belongs to the problem, not to a run
 
 
 Costs = npt.NDArray[np.float64]
@@ -82,60 +80,6 @@ def _from_descents(model: Ising) -> Range | None:
     cold = _temperature(mean, sums, COLD_SHARE * float(height) * number * len(samples), hot)
     has_gap = bool(np.count_nonzero(costs == costs.min()) >= _GAP_SHARE * costs.size)
     return Range(_rounded(hot * model.quantum), _rounded(cold * model.quantum), has_gap)
-
-
-class Minima(NamedTuple):
-    """Local minima of one sample: energies and costs of single flips, whole numbers of quanta."""
-
-    energies: Costs  # (descents,)
-    costs: Costs  # (sites, descents)
-
-
-def local_minima(model: Ising, sample: int, number: int) -> Minima:
-    """Descend at zero temperature from the state of all spins down, then from random states, ``number`` in all."""
-    words = rng.draw(_SEED, rng.Stream.PRE_RUN, group=np.arange(model.sites)[:, None], sample=sample, half_sweep=1)
-    bits = np.arange(number - 1)
-    words = words[bits // 32 % 4, :, 0] >> (bits % 32).astype(np.uint64)[:, None]
-    spins = np.full((model.sites, number), -1.0)
-    spins[:, 1:] += 2.0 * (words.T & np.uint64(1))
-    near, fields = adjacency(model.graph), model.integer_fields(sample).astype(np.float64)
-    couplings = model.integer_couplings(sample).astype(np.float64)[near.bond]
-    local = np.repeat(fields[:, None], number, axis=1)
-    _descend(near.start, near.neighbour, couplings, spins, local, np.empty(number))
-    return Minima(-((local + fields[:, None]) * spins).sum(axis=0) / 2, 2 * local * spins)
-
-
-@kernel
-def _descend(start, neighbour, couplings, spins, local, change):  # type: ignore[no-untyped-def]
-    """Flip sites in order, again and again, while that lowers the energy.
-
-    ``spins`` and ``local``, (sites, descents), are +-1 and the fields at the end, to begin with those without
-    neighbours: whole numbers below 2^53, whose sums are exact. Descents stand side by side, so that a neighbour's
-    fields in all of them are changed at once.
-    """
-    sites, descents = spins.shape
-    for i in range(sites):
-        for e in range(start[i], start[i + 1]):
-            for d in range(descents):
-                local[i, d] += couplings[e] * spins[neighbour[e], d]
-    lowered = True
-    while lowered:
-        lowered = False
-        for i in range(sites):
-            flips = False
-            for d in range(descents):
-                change[d] = 0.0
-                if spins[i, d] * local[i, d] < 0:
-                    spins[i, d] = -spins[i, d]
-                    change[d] = 2 * spins[i, d]
-                    flips = True
-            if not flips:
-                continue
-            lowered = True
-            for e in range(start[i], start[i + 1]):
-                j, coupling = neighbour[e], couplings[e]
-                for d in range(descents):
-                    local[j, d] += coupling * change[d]
 
 
 def _height(energies: Costs) -> float:

@@ -8,11 +8,11 @@ from penalties import FAMILIES, at_most_one, independent_set
 
 import spinsim as ss
 from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.sampling.descents import descended, local_minima
 from spinsim.sampling.temperatures import (
     COLD_SHARE,
     HOT_ACCEPTANCE,
     automatic_temperatures,
-    local_minima,
     transition_temperature,
 )
 
@@ -24,8 +24,12 @@ def random_graph(sites: int, bonds: int, seed: int) -> ss.Ising:
 
 
 def zero_descent(model: ss.Ising) -> float:
-    """Energy at the end of a descent from all spins down, by the plain definition."""
-    spins = np.full(model.sites, -1, np.int8)
+    return descent(model, np.full(model.sites, -1, np.int8))
+
+
+def descent(model: ss.Ising, start: np.ndarray) -> float:
+    """Energy at the end of a descent, by the plain definition."""
+    spins = start.copy()
     energy = float(model.energy(spins[None])[0])
     lowered = True
     while lowered:
@@ -53,6 +57,13 @@ def test_descents_end_in_local_minima_from_the_zero_state_first() -> None:
     costs = np.rint((flipped - energies) / model.quantum)
     lowest = {(round(e / model.quantum), tuple(c)) for e, c in zip(energies, costs.T, strict=True) if (c >= 0).all()}
     assert {(round(e), tuple(c)) for e, c in zip(minima.energies, minima.costs.T, strict=True)} <= lowest
+
+
+def test_descents_of_given_states_end_where_plain_ones_do() -> None:
+    model = random_graph(30, 80, 5)
+    states = np.where(np.random.default_rng(6).random((7, 30)) < 0.5, 1, -1).astype(np.int8)
+    for state, end in zip(states, descended(model, 0, states), strict=True):
+        assert float(model.energy(end[None])[0]) == pytest.approx(descent(model, state), abs=1e-12)
 
 
 def test_the_range_is_that_of_its_definition() -> None:
