@@ -61,13 +61,11 @@ def test_samples_have_the_energies_of_the_model(bqm: dimod.BQM) -> None:
 
 def test_a_seed_says_everything() -> None:
     bqm = dimod.generators.gnm_random_bqm(20, 60, "BINARY", random_state=2)
-    first, same, other, drawn = (
-        SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=seed, beta_range=(0.5, 0.5), answer="last")
-        for seed in (5, 5, 6, None)
-    )
+    warm = {"num_reads": 4, "num_sweeps": 3, "beta_range": (0.5, 0.5), "answer": "last"}
+    first, same, other, drawn = (SpinsimSampler().sample(bqm, seed=seed, **warm) for seed in (5, 5, 6, None))
     assert (first.record.sample == same.record.sample).all()
     assert (first.record.sample != other.record.sample).any()
-    again = SpinsimSampler().sample(bqm, num_reads=4, num_sweeps=3, seed=drawn.info["seed"])
+    again = SpinsimSampler().sample(bqm, seed=drawn.info["seed"], **warm)
     assert (again.record.sample == drawn.record.sample).all()
 
 
