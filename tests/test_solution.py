@@ -152,7 +152,7 @@ def test_energies_of_what_is_no_configuration():
         (model(), best.values, r"have shape \(5,\)"),
         (model(), best.values[None], "hold 0.* 2 x - 1"),
         (of_two, np.ones((1, 16)), "samples = 2, sites = 16"),
-        (of_two, "up", "hold no numbers"),
+        (of_two, "up", "has the wrong type: give a number or an array of numbers"),
     ):
         with pytest.raises(ss.InputError, match=words):
             asked.energy(spins)

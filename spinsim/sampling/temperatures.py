@@ -79,7 +79,9 @@ def _from_descents(model: Ising) -> Range | None:
     hot = _temperature(mean, counts, HOT_ACCEPTANCE * costs.size, highest)
     cold = _temperature(mean, sums, COLD_SHARE * float(height) * number * len(samples), hot)
     has_gap = bool(np.count_nonzero(costs == costs.min()) >= _GAP_SHARE * costs.size)
-    return Range(_rounded(hot * model.quantum), _rounded(cold * model.quantum), has_gap)
+    unit = model.units.unit if model.units is not None else 1  # in which equal problems of other sizes are the same
+    hot, cold = (float(f"{T / unit:.{_DIGITS}g}") * unit * model.quantum for T in (hot, cold))
+    return Range(hot, cold, has_gap)
 
 
 def _height(energies: Costs) -> float:
@@ -103,10 +105,6 @@ def _temperature(costs, weights, wanted, highest):  # type: ignore[no-untyped-de
         else:
             low = middle
     return np.sqrt(low * high)
-
-
-def _rounded(temperature: float) -> float:
-    return float(f"{temperature:.{_DIGITS}g}")
 
 
 def transition_temperature(model: Ising) -> float | None:

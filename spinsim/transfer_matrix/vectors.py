@@ -25,6 +25,7 @@ from spinsim.parallel.group import Group
 START_FILE: Final = "transfer_matrix/start_vector.cu"
 BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
 _LONGEST: Final = 2**30  # what cuBLAS takes at a time
+_LONGEST_ROW: Final = 2**29  # of matrices, beyond which cuBLAS was seen to read elsewhere
 ROTATED: Final = {"cpu": 2**18, "cuda": 2**22}  # columns that are multiplied at a time
 Array = npt.NDArray[np.float64]
 
@@ -234,13 +235,18 @@ class Vectors:
     def overlaps(self, basis: Any, w: Any) -> Array:
         """Products of each vector of ``basis`` with w, shape (vectors,)."""
         if self.device == "cuda":
+            if self.length > _LONGEST_ROW:
+                return np.array([self.dot(x, w) for x in basis])
             return self.share.sum(np.asarray((basis @ w).get()))
         sums = np.empty((-(-self.length // BLOCK), len(basis)))
         self._by_blocks(lambda first, last: project(basis, w, BLOCK, first, last, sums))
         return self.share.sum(np.asarray(np.add.reduce(sums, axis=0)))
 
     def subtract(self, basis: Any, factors: Array, w: Any) -> None:
-        if self.device == "cuda":
+        if self.device == "cuda" and self.length > _LONGEST_ROW:
+            for x, factor in zip(basis, factors, strict=True):
+                self.add(-float(factor), x, w)
+        elif self.device == "cuda":
             from cupy import cublas
 
             cublas.gemv("N", -1.0, basis.T, self.xp.asarray(factors), 1.0, w)

@@ -50,7 +50,7 @@ def test_table_of_an_annealing_run(tmp_path):
 
 def test_table_names_the_missing_extra(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ss.InputError, match=r"install spinsim\[xarray\] to use table\(\)"):
+    with pytest.raises(ss.InputError, match=r"install spinsim-ising\[xarray\] to use table\(\)"):
         ss.table(result)
 
 

@@ -193,7 +193,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("beta", lambda: ss.gemm.matmul(F, F, beta=1), "beta is 1 but there is no out"),
     ("alpha", lambda: ss.gemm.matmul(F.astype("i4"), F.astype("i4"), alpha=0.5), "alpha 0.5 is no 32-bit integer"),
     ("no number", lambda: ss.gemm.matmul(F.astype("i4"), F.astype("i4"), alpha=np.nan), "alpha nan is no 32-bit"),
-    ("complex", lambda: ss.gemm.matmul(F, F, alpha=1j), "alpha 1j is no real number"),
+    ("complex", lambda: ss.gemm.matmul(F, F, alpha=1j), "alpha = 1j has the wrong type: give a number"),
     ("huge", lambda: ss.gemm.matmul(F, F, alpha=10**400), "alpha is too large for a product of float"),
     ("large", lambda: ss.gemm.matmul(F.astype("f4"), F.astype("f4"), beta=-1e300), "beta is too large"),
     ("text", lambda: ss.gemm.transpose(F, kernel="fast"), "there is no kernel 'fast': give one of tiled, naive"),

@@ -66,7 +66,7 @@ def test_a_file_keeps_the_lattice_and_the_bonds(tmp_path) -> None:
     [
         (lambda: ss.Graph(9, [(0, 1)], LATTICE), "lattice square-4x4 has 16 sites, not 9"),
         (lambda: ss.Graph(16, None, ss.square(5)), "25 sites, not 16"),
-        (lambda: ss.Graph(16, [(0, 1)], "square"), "a str is no lattice"),
+        (lambda: ss.Graph(16, [(0, 1)], "square"), "lattice = 'square' has the wrong type: give a Lattice"),
         (lambda: ss.Graph(16, [(0, 16)], LATTICE), "edge end 16 is not a site"),
         (lambda: ss.Graph(16, [(3, 3)], LATTICE), "joins site 3 to itself"),
         (lambda: ss.Graph(16, [(0, 1)], slices=3), "16 sites do not fill 3 slices"),

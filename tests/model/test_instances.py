@@ -251,7 +251,7 @@ REFUSALS = {
     "qbsolv index": ("p qubo 0 3 1 1\n0 0 1\nc\n0 3 1\n", 4, "sites are numbered 0 to 2"),
     "qbsolv value": ("p qubo 0 3 1 1\n0 0 1\nc\n1 2 inf\n", 4, "must be finite"),
     "DIMACS topology": ("p sp 3 1\na 1 2 1\n", 1, "no known format"),
-    "DIMACS count": ("c\np edge 3 3\ne 1 2\n", 2, "1 edges follow, not m = 3: correct m"),
+    "DIMACS count": ("c\np edge 3 3\ne 1 2\n", 2, "m = 3 does not fit 1 edge: correct m"),
     "DIMACS loop": ("p edge 3 2\ne 1 2\ne 2 2\n", 3, "'e 2 2', but an edge joins two different sites"),
     "DIMACS repeat": ("p edge 3 3\ne 1 2\ne 2 3\ne 2 1\n", 4, "'e 2 1', but this edge stands above already"),
     "DIMACS node weight": ("p edge 3 1\nn 1 5\ne 1 2\n", 2, "'n' is not a number"),

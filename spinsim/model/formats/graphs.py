@@ -67,7 +67,7 @@ def read_dimacs(source: Source) -> Quadratic:
     ends, values = one_half(terms.ends, terms.values) or (terms.ends, terms.values)
     terms.demand(~repeated(ends, sites), "this edge stands above already: delete the line and lower m")
     if edges not in (len(ends), 2 * len(ends)):
-        raise source.refusal(header, f"{count(len(ends), 'edge')} follow, not m = {edges}: correct m or the lines")
+        raise source.refusal(header, f"m = {edges} does not fit {count(len(ends), 'edge')}: correct m or the lines")
     terms.check_room(sites)
     return source.with_note(Quadratic(sites, ends - 1, values, labels=range(1, sites + 1), is_maxcut=True))
 

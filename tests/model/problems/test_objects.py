@@ -194,7 +194,7 @@ def test_missing_libraries_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ss.InputError, match="networkx is missing: install"):
         model.to_networkx()
-    with pytest.raises(ss.InputError, match=r"dimod is missing: install spinsim\[dimod\]"):
+    with pytest.raises(ss.InputError, match=r"dimod is missing: install spinsim-ising\[dimod\]"):
         model.to_bqm()
 
 
