@@ -75,6 +75,11 @@ class Levels:
         return NotConvergedError(f"{where}{sentence} in {self.steps} steps: {mend}")
 
 
+def most_kept(levels: int, basis: int) -> int:
+    """Stored vectors that go on from one cycle to the next."""
+    return max(levels, min((levels + basis) // 2, basis - 2))
+
+
 def leading(residual: Array, limit: float) -> int:
     """Number of residuals, from the first on, within a limit."""
     return int(np.cumprod(residual <= limit).sum())
@@ -125,7 +130,7 @@ class ThickRestart:
 
     @property
     def _most_kept(self) -> int:
-        return max(self._asked, min((self._asked + self._size) // 2, self._size - 2))
+        return most_kept(self._asked, self._size)
 
     def _begin(self) -> None:
         """A random vector orthogonal to the kept ones goes on."""

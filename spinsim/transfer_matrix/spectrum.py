@@ -189,11 +189,13 @@ class _Needs(NamedTuple):
     def with_basis(self, basis: int) -> int:
         """Bytes in the last sector, beside the eigenvectors of the others.
 
-        The basis has one vector more than its number. Beside it are pieces of vectors that have been rotated, or a
-        vector, which CuPy's product of two takes, or at the end copies of the eigenvectors, before the basis goes.
+        The basis has one vector more than its number. Beside it are pieces of vectors that have been rotated, and those
+        that CuPy copies for it, or a vector, which CuPy's product of two takes, or at the end copies of the
+        eigenvectors, before the basis goes.
         """
         vectors = self.levels * (self.sectors - 1) + basis + 1 + self.diagonals
-        return self.beside + self.vector * vectors + max(self.vector * self.levels, self.piece * basis)
+        rotated = basis if self.diagonals else basis + lanczos.most_kept(self.levels, basis)
+        return self.beside + self.vector * vectors + max(self.vector * self.levels, self.piece * rotated)
 
     def without(self, eigenvectors: int) -> int:
         return self.beside + self.vector * (VECTORS + eigenvectors + self.diagonals)
