@@ -18,11 +18,13 @@ _FOLDER: Final = os.path.dirname(os.path.abspath(__file__))
 
 
 def check() -> None:
-    """Look for the other program where this one is installed.
+    """Look for the other program where this one is installed; zip archives and frozen programs hold this one alone.
 
     Raises:
         ImportError: where it is there, or has taken a file of this one with it.
     """
+    if getattr(sys, "frozen", False) or not os.path.isdir(_FOLDER):
+        return
     names = (name for name in os.listdir(_FOLDER) if name.startswith("spinsim-") and name.endswith(".dist-info"))
     if not os.path.isfile(os.path.join(_FOLDER, "spinsim", "__init__.py")) or any(map(_is_other, names)):
         raise ImportError(MIXED)

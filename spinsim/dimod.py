@@ -122,7 +122,8 @@ class SpinsimSampler(_Sampler, _Initialized):
             time_limit: Seconds that the call may take, without the compiling of kernels. Where the sweeps asked for
                 take longer, fewer are done, evenly taken from the whole schedule, as many as fit the time; one at the
                 last inverse temperature in any case. ``info`` then says ``shortened`` and the number of sweeps; reads
-                depend on the machine, and the same seed gives others. Where all fit, nothing changes.
+                depend on the machine, and the same seed gives others. Where all fit, nothing changes. The descents at
+                the end come on top.
             answer: ``best`` for the lowest states, ``last`` for those at the end of the schedule, which a constant
                 inverse temperature draws from the Boltzmann distribution: ``beta_range=[0.5, 0.5]``.
             descend: After the last sweep, flip spins of the lowest states while that lowers their energy. Last states
@@ -285,7 +286,7 @@ class _Problem:
             end = seconds_without_compiling() - self._spent + self.limit
             self.done = anneal_reads(self.reads, self.schedule, self.stop, end)
             self.states = self.reads.present() if self.is_last else self.reads.states()
-            if self.descends:
+            if self.descends and not self.done.interrupted:
                 self.states = descended(self.reads.model, 0, self.states)
         self._spent = seconds_without_compiling() - self.began
 

@@ -10,6 +10,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 from warnings import warn
 
 _on_command_line = False
@@ -34,6 +35,10 @@ class OwnCodeError(InputError):
         super().__init__(sentence)
         self.trace = trace
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Give pickle both arguments, for other processes."""
+        return type(self), (str(self), self.trace)
+
 
 @contextlib.contextmanager
 def on_command_line() -> Iterator[None]:
@@ -48,7 +53,7 @@ def on_command_line() -> Iterator[None]:
 
 def warn_caller(sentence: str) -> None:
     """Warn of the line of the user's that has called the program, however deep in it that is noticed."""
-    package, level = __name__.partition(".")[0], 1
+    package = __name__.partition(".")[0]
     for level in count(1):
         frame = sys._getframe(level)
         if frame.f_back is None or frame.f_globals.get("__name__", "").partition(".")[0] != package:

@@ -85,9 +85,10 @@ def anneal(
             numbers of the shape (samples, replicas), with further axes if you like.
         moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
         t_start: First temperature (a positive finite number, at least 1e-300); by default 1.5 x the root mean square
-            local field, on graphs from the costs of flips at local minima; with populations the first below infinity.
+            local field, on graphs where flips at local minima succeed with 0.15; with populations the first below
+            infinity.
         t_stop: Last temperature (a positive finite number, at least 1e-300); by default 0.05 x the same, on graphs
-            likewise.
+            where thermal energy is 1/64 of the height of minima.
         steps: Number of temperatures (a whole number from 1 to 10^9).
         schedule: Spacing: linear or geometric.
         populations: Population annealing: divide the replicas of each sample into this number of populations, which are

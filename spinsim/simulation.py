@@ -153,11 +153,11 @@ class Simulation(Described):
         Raises:
             InputError: for what is no whole number from 0.
         """
-        left = sweeps
-        if left < 0:
-            raise InputError(f"sweeps {left} is below 0: give a whole number such as 100")
-        if left:
+        if sweeps < 0:
+            raise InputError(f"sweeps {sweeps} is below 0: give a whole number such as 100")
+        if sweeps:
             self._measured = None
+        left = sweeps
         while left:
             now = min(left, self._portions.sweeps)
             self._portions.begin()

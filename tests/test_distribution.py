@@ -56,6 +56,17 @@ def test_what_the_other_program_took_with_it_is_told(environment: Path) -> None:
         spinsim_ising.check()
 
 
+def test_archives_and_frozen_programs_are_not_looked_at(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(environment, OTHER)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "frozen", True, raising=False)
+        spinsim_ising.check()
+    archive = environment / "program.zip"
+    archive.touch()
+    monkeypatch.setattr(spinsim_ising, "_FOLDER", str(archive))
+    spinsim_ising.check()
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("last", ["the other one", "this one"])
 def test_starting_in_a_mixed_environment(environment: Path, last: str) -> None:

@@ -56,13 +56,17 @@ class IntegratedTime:
     tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
     error: Array  # of tau, tau sqrt((4 W + 2) / n), n measurements in all chains together; NaN for a constant series
     window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
-    trusted: npt.NDArray[np.bool_]
-    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series, for
-    one whose variance rests on a few rare events (``few``), and for one so strongly anticorrelated that the sum is
-    not positive."""
+    is_resolved: npt.NDArray[np.bool_]
+    """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series and
+    for one so strongly anticorrelated that the sum is not positive."""
     mean: Array  # mean of all measurements
     mean_error: Array  # its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which none is known
     carriers: Array  # stretches of time that carry the variance, see ``carriers_of``; infinite where nobody asked
+
+    @property
+    def trusted(self) -> npt.NDArray[np.bool_]:
+        """True where tau is resolved and the variance does not rest on a few rare events."""
+        return np.asarray(self.is_resolved & ~self.few)
 
     @property
     def few(self) -> npt.NDArray[np.bool_]:
@@ -93,14 +97,13 @@ def integrated_time(
     columns = chains.reshape(length, count, -1)
     least = np.broadcast_to(np.asarray(least_window), trailing).ravel()
     rows = [_integrate(columns[:, :, k], float(least[k])) for k in range(columns.shape[2])]
-    tau, error, window, trusted, mean, mean_error = (np.array(of).reshape(trailing) for of in zip(*rows, strict=True))
+    tau, error, window, resolved, mean, mean_error = (np.array(of).reshape(trailing) for of in zip(*rows, strict=True))
     carriers = carriers_of(in_stretches(columns).reshape(-1, columns.shape[2])).reshape(trailing)
-    trusted &= carriers >= FEWEST_CARRIERS
-    return IntegratedTime(tau, error, window.astype(np.int64), trusted, mean, mean_error, carriers)
+    return IntegratedTime(tau, error, window.astype(np.int64), resolved, mean, mean_error, carriers)
 
 
 def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, bool, float, float]:
-    """The fields of ``IntegratedTime`` for one observable, from its chains (n, count)."""
+    """The fields of ``IntegratedTime`` but the last for one observable, from its chains (n, count)."""
     length, total = len(chains), chains.size
     mean = float(chains.mean())
     if chains.max() == chains.min():
@@ -111,8 +114,8 @@ def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, b
     tau = raw * (1 + (2 * window + 1) / total) / (1 + 2 * raw / total) if raw > 0 else 0.5
     variance *= 1 + 2 * max(raw, 0) / total
     error = float(tau * np.sqrt((4 * window + 2) / total))
-    trusted = bool(wide and raw > 0 and length >= SHORTEST * (tau + error))
-    return tau, error, window, trusted, mean, scale * float(np.sqrt(2 * tau * variance / total))
+    is_resolved = bool(wide and raw > 0 and length >= SHORTEST * (tau + error))
+    return tau, error, window, is_resolved, mean, scale * float(np.sqrt(2 * tau * variance / total))
 
 
 def in_stretches(series: Array) -> Array:
@@ -258,7 +261,7 @@ def blocked_time(
     whole = variance * (1 + 2 * positive / in_mean)
     error = tau * np.sqrt((4 * noise + 2) / total)
     carriers = np.broadcast_to(carriers, tau.shape)
-    trusted = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error)) & (carriers >= FEWEST_CARRIERS)
+    is_resolved = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error))
     window = np.where(is_constant, 0, np.rint(noise)).astype(np.int64)
     error, mean_error = (np.where(is_constant, np.nan, one) for one in (error, np.sqrt(2 * tau * whole / total)))
-    return IntegratedTime(tau, error, window, np.asarray(trusted), mean, mean_error, carriers)
+    return IntegratedTime(tau, error, window, np.asarray(is_resolved), mean, mean_error, carriers)

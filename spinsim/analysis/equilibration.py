@@ -18,6 +18,7 @@ from spinsim.analysis.runs import Array, Bools, Integers, Tempered
 from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.observables.measured import in_field
 
 FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
@@ -312,9 +313,9 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
     sample must have walked long enough along the ladder (``walks``), as each sample has an autocorrelation time of its
     own (R. Alvarez Banos et al., J. Stat. Mech. P06026 (2010)). At one temperature the series of each sample must be
     long instead, and fewer than ten samples are tested for drifts one by one; without cluster moves its order
-    parameters must come near to 0 too (``stays_away``), and metastable states are never excluded. A few samples may be
-    too short, so few that they cannot move an average over samples by more than a quarter of its error. One or two
-    samples whose observables are constant are undecided too.
+    parameters must come near to 0 too where there is no field (``stays_away``), and metastable states are never
+    excluded. A few samples may be too short, so few that they cannot move an average over samples by more than a
+    quarter of its error. One or two samples whose observables are constant are undecided too.
 
     ``coldest`` has the observables at the lowest temperature by name; "energy" and, in a field, "m" are what copies are
     compared in. ``sums`` are those of all measurements, where they are at hand.
@@ -341,9 +342,8 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
     doubts, limits = _short_samples(walked, energy, where), ""
     if walked is None and _keeps_valleys(result):
         limits = f"at one {result.axis.name} without cluster moves metastable states cannot be excluded"
-        away = stays_away(result, sums)
-        if away.sum() > _MOST_SHORT * np.sqrt(len(away)):
-            doubts.append(f"m or q{_whose(away)} stays away from 0, and {limits}")
+        if kept := _kept_signs(result, sums):
+            doubts.append(f"{kept}, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
         doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
@@ -356,20 +356,30 @@ def _keeps_valleys(result: Tempered) -> bool:
     return {one.partition(":")[0] for one in moves.split(",")} <= _UNMOVED
 
 
-def stays_away(result: Tempered, sums: ReducedRun | None = None) -> Bools:
-    """Mark samples whose order parameters stay away from 0 at the highest temperature, (samples,).
+def _kept_signs(result: Tempered, sums: ReducedRun | None) -> str:
+    """Say which order parameters stay away from 0, and in how many samples; nothing where these are few."""
+    away = {name: samples for name, samples in stays_away(result, sums).items() if samples.any()}
+    marked = np.logical_or.reduce(list(away.values())) if away else np.zeros(1, np.bool_)
+    if marked.sum() <= _MOST_SHORT * np.sqrt(len(marked)):
+        return ""
+    return f"{_listed(list(away), 'or')}{_whose(marked)} stays away from 0"
+
+
+def stays_away(result: Tempered, sums: ReducedRun | None = None) -> dict[str, Bools]:
+    """Mark samples in which an order parameter stays away from 0 at the highest temperature, (samples,), by its name.
 
     Replicas that go from one of two opposite states to the other pass 0, where |x| has no gap: <|x|>^2 / <x^2> is
-    2 / pi for a Gaussian x and 1 for +-x_0. A uniform field may hold a sign for ever, and ``beyond_field`` judges it.
+    2 / pi for a Gaussian x and 1 for +-x_0. Fields may hold a sign for ever, so that none is looked at there;
+    ``beyond_field`` judges m in a uniform one.
     """
-    away = np.zeros(result.model.samples, np.bool_)
-    if result.model.uniform_field:
-        return away
+    if in_field(result.model):
+        return {}
     run = sums or source_of(result).run
-    for name in ("m", "m_s", "q"):
-        if {f"|{name}|", f"{name}^2"} <= run.names.keys():
-            away |= (run.mean(f"|{name}|") ** 2 > _AWAY * run.mean(f"{name}^2"))[:, -1]
-    return away
+    return {
+        name: (run.mean(f"|{name}|") ** 2 > _AWAY * run.mean(f"{name}^2"))[:, -1]
+        for name in ("m", "m_s", "q")
+        if {f"|{name}|", f"{name}^2"} <= run.names.keys()
+    }
 
 
 def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, sums: ReducedRun | None = None) -> Bools:
@@ -453,5 +463,5 @@ def _share(chosen: Bools) -> str:
     return f"{int(chosen.sum())} of {chosen.size} samples"
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _listed(names: list[str], word: str = "and") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -61,13 +61,15 @@ FEWEST_STEPS: Final = 4 * BINS
 
 @dataclass(frozen=True)
 class Gaps(Fits):
-    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is."""
+    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is.
+
+    Excited states take part in C(t) where the odd gap is below ``LEAST`` / beta, which bounds it then, and may where no
+    odd gap is found; even gaps are left out at both. Averages over sites or bonds bound a gap by the value fitted.
+    """
 
     operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
-    is_hot: (
-        Bools  # where excited states take part, or may: odd gaps are bounded by ``LEAST`` / beta, even ones left out
-    )
-    bound: Array  # value that the gap lies below, or at: where it is hot, or its operators were averaged; else NaN
+    is_hot: Bools  # excited states take part, or may
+    bound: Array  # value that the gap lies below, or at; NaN where there is none
 
 
 class Decay(NamedTuple):

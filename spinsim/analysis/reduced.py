@@ -93,19 +93,19 @@ class FollowedSeries:
         # each copy has lost its own average, integrated_time allows for one of all
         lost = (1 + window / length) / (1 + window / (length * copies))
         variance = time.mean_error**2 * copies * lost  # of the average of a copy
-        trusted = self._in_measurements(time, self.values).trusted | time.few  # averages of few events show no more
-        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, trusted)
+        is_trusted = self._in_measurements(time, self.values).is_resolved  # though few events may carry the variance
+        return OfCopies(means, constant.all(axis=1), variance, length * copies / window, is_trusted)
 
     def _in_measurements(self, time: IntegratedTime, values: Array) -> IntegratedTime:
-        """Return a time over averages of blocks as that of single measurements, trusted by the rule for these."""
+        """Return a time over averages of blocks as that of single measurements, resolved by the rule for these."""
         if self.length == 1:
             return time
         blocks, scale = len(values), self.length * self.ratio
         tau, error = time.tau * scale, time.error * scale
         is_long = blocks * self.length >= SHORTEST * (tau + error)
-        trusted = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error) & ~time.few
+        is_resolved = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
         window = ((2 * time.window + 1) * self.length - 1) // 2
-        return replace(time, tau=tau, error=error, window=window, trusted=trusted)
+        return replace(time, tau=tau, error=error, window=window, is_resolved=is_resolved)
 
 
 def bin_edges(length: int) -> tuple[Integers, Integers]:
@@ -348,7 +348,7 @@ class FollowedTerm:
             windows, variance = autocorrelation.level_windows(of_levels), of_levels[0]
         time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
         error, freedom = time.mean_error * np.sqrt(chains), length * chains / (2 * time.window + 1)
-        return OfCopies(means, np.isnan(error), error**2, freedom, time.trusted)
+        return OfCopies(means, np.isnan(error), error**2, freedom, time.is_resolved)
 
     def _here(self, windows: Windows) -> Windows:
         return windows._replace(tau=windows.tau[..., self.place])

@@ -212,8 +212,8 @@ def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
     if samples > 1 and short.max() > 0:
         where = f"{axis.symbol} = {axis.values[int(short.argmax())]:.5g}"
         sentences.append(
-            f"Of the {samples} samples {short.max():.0%} have a series of {name} shorter than {SHORTEST} "
-            f"autocorrelation times, or of rare events, at {where}, where most have: errors "
-            "over samples hold without them if the run was in equilibrium."
+            f"Of the {samples} samples {short.max():.0%} have a series of {name} at {where} that is shorter than "
+            f"{SHORTEST} autocorrelation times or rests on rare events, and no more do at other places. Errors over "
+            "samples hold even so if the run was in equilibrium."
         )
     return sentences

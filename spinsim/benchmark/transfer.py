@@ -78,7 +78,7 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
     there = max(0, room(None if device == "cpu" else 0) - 2 * 8 * 2 ** (model.sites - 1))  # products have two vectors
     basis = fit(model.sites, ("odd",), Settings(_LEVELS, method=method, device=device), there=there).basis
     if not basis:
-        raise InputError(f"width {model.sites} leaves no room for stored vectors: give smaller ones")
+        raise InputError(f"width {model.sites} leaves no room for stored vectors: give smaller widths")
     k = CRITICAL[1] if model.lattice and model.lattice.dimension == 1 else 0.29
     layer = Layer(model, 0, k, k, "odd")
     operator = TransferOperator(layer, device, method, pool)

@@ -16,7 +16,7 @@ import typer
 
 from spinsim.errors import InputError, OwnCodeError
 from spinsim.inputs.texts import beyond_ising, printable
-from spinsim.inputs.words import alike, from_inverse, serving
+from spinsim.inputs.words import alike, either, enumerated, from_inverse, serving
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 
@@ -110,11 +110,12 @@ def usage_sentence(error: Any) -> str:
 
 def _instead(wish: str, flags: Sequence[str]) -> str:
     """Returns which flags of a command serve a wish, or look like it; empty where there are none."""
-    names = [one.removeprefix("--").replace("-", "_") for one in flags]
-    word = wish.lstrip("-").replace("-", "_")
+    names, word = [one.removeprefix("--").replace("-", "_") for one in flags], wish.lstrip("-")
     if wish != "-h" and (wanted := serving(word, names)):  # who asks for help finds it in the rest of the sentence
-        flagged = [f"--{name.replace('_', '-')}" for name in wanted]
-        several = f"{', '.join(flagged[:-1])} and {flagged[-1]}" if len(flagged) > 1 else flagged[0]
-        return f", give {several}{from_inverse(word, wanted)}"
-    close = [f"--{name.replace('_', '-')}" for name in alike(word, names, _MOST_CLOSE)]
-    return f", did you mean {' or '.join(close)}" if close else ""
+        return f", give {enumerated(_flags(wanted), 'and')}{from_inverse(word, wanted)}"
+    close = alike(word, names, _MOST_CLOSE)
+    return f", did you mean {either(_flags(close))}" if close else ""
+
+
+def _flags(names: Sequence[str]) -> list[str]:
+    return [f"--{name.replace('_', '-')}" for name in names]

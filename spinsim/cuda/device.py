@@ -71,12 +71,18 @@ def _cupy() -> Any:
 
 
 def _avoid_shared_cache() -> None:
-    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR: it runs what it finds there."""
+    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR: it runs what it finds there.
+
+    CuPy gets the path that was checked, in which no link can be turned elsewhere.
+    """
     if chosen := os.environ.get("CUPY_CACHE_DIR"):
         try:
-            make_folder(Path(chosen))
-        except OSError:
+            folder = Path(chosen).resolve()
+            make_folder(folder)
+        except (OSError, RuntimeError):  # the latter where links go round in a circle
             os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
+        else:
+            os.environ["CUPY_CACHE_DIR"] = str(folder)
 
 
 def wake() -> None:

@@ -173,10 +173,10 @@ def as_stated(name: str, value: Any, annotation: str | Wanted, also: tuple[str, 
     """Return an argument in the form of its annotation: 1e3 as 1000 for ``int``, numbers of NumPy as those of Python.
 
     Args:
-        name: Of the argument.
+        name: Name of the argument.
         value: As it was given.
-        annotation: Of the argument, as text, or read already.
-        also: What else may be given, in words.
+        annotation: Annotation of the argument: text, or the ``Wanted`` of it.
+        also: Further values that may be given, in words.
 
     Raises:
         WrongTypeError: for a value of another type; where the annotation has types that are not known, for none.
@@ -252,5 +252,5 @@ def checked(function: Function) -> Function:
                 raise WrongTypeError(f"{called} has no argument {name!r}: {hint}")
         return function(*given, **keywords)
 
-    told: Any = call
-    return told  # type: ignore[no-any-return]
+    checking_call: Any = call
+    return checking_call  # type: ignore[no-any-return]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -57,17 +57,18 @@ _INVERSE: Final = ["beta", "betas", "beta_range", "beta_schedule", "inverse_temp
 
 def serving(wish: str, valid: Collection[str]) -> list[str]:
     """Return which of the valid names stand for a word of other programs."""
-    return [name for name in _WISHES.get(wish.lower().replace("-", "_"), ()) if name in valid]
+    return [name for name in _WISHES.get(_plain(wish), ()) if name in valid]
 
 
 def from_inverse(word: str, names: Collection[str]) -> str:
     """Return how temperatures follow where a word asks for their inverses, else nothing."""
-    return " with T = 1 / beta" if word in _INVERSE and "beta" not in names else ""
+    return " with T = 1 / beta" if _plain(word) in _INVERSE and "beta" not in names else ""
 
 
 def alike(word: str, valid: Collection[str], most: int = 1) -> list[str]:
     """Return the valid names that a word is surely a misspelling of."""
-    return get_close_matches(word.replace("-", "_"), valid, most, _SURE)
+    names = {_plain(name): name for name in valid}
+    return [names[close] for close in get_close_matches(_plain(word), names, most, _SURE)]
 
 
 def nearest(word: str, valid: Collection[str]) -> str:
@@ -78,7 +79,17 @@ def nearest(word: str, valid: Collection[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"valid names are {', '.join(valid)}"
 
 
-def either(values: tuple[Any, ...]) -> str:
+def either(values: Sequence[Any]) -> str:
     """Return words as a sentence has them, such as "one, two or three"."""
+    return enumerated(values, "or")
+
+
+def enumerated(values: Sequence[Any], conjunction: str) -> str:
+    """Return words as a sentence has them, the last behind a conjunction."""
     *most, last = map(str, values)
-    return f"{', '.join(most)} or {last}" if most else last
+    return f"{', '.join(most)} {conjunction} {last}" if most else last
+
+
+def _plain(word: str) -> str:
+    """Return a word in lower case with underscores, in which names are compared."""
+    return word.lower().replace("-", "_")

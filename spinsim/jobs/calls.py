@@ -165,18 +165,31 @@ def call_of(job: type[Config], order: str) -> Callable[[Callable[[Ising, Given],
     settings = {key: one for table in (job.job, "run") for key, one in tables_of(job)[table].items() if not one.unused}
     names = order.replace("?", "").split()
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    free = Signature([*(Parameter(name, kind, default=None) for name in names), Parameter("_", Parameter.VAR_KEYWORD)])
+    free = Signature([Parameter(name, kind, default=None) for name in names])
 
     def make(function: Callable[[Ising, Given], Returned]) -> Callable[..., Returned]:
         @wraps(function)
         def call(model: Ising, *args: Any, **keywords: Any) -> Returned:
-            given = free.bind(*args, **keywords).arguments
-            return function(model, as_settings(job, given | given.pop("_", {})))
+            return function(model, as_settings(job, by_name(job, free, args, keywords)))
 
         _document(call, settings, order.split())
         return call
 
     return make
+
+
+def by_name(job: type[Config], places: Signature, args: Sequence[Any], keywords: Given) -> Given:
+    """Return the arguments of a call by their names; keywords that ``places`` lacks are left to ``as_settings``.
+
+    Raises:
+        WrongTypeError: for more arguments than places, and for one that is given twice.
+    """
+    placed = {name: value for name, value in keywords.items() if name in places.parameters}
+    try:
+        return places.bind(*args, **placed).arguments | keywords
+    except TypeError as error:
+        rule = "give each argument once, and all but the model by name"
+        raise WrongTypeError(f"ss.{job.job} was given {error}: {rule}") from error
 
 
 def as_settings(job: type[Config], given: Given) -> Given:

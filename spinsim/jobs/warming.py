@@ -24,6 +24,7 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
 
@@ -130,10 +131,13 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
 
 
 def _anneal(model: Callable[[], Ising], device: str) -> None:
-    spinsim.anneal(model(), [3.0, 2.0], sweeps=2, replicas=4, device=device)
+    model_of_run = model()
+    automatic_temperatures(model_of_run)
+    spinsim.anneal(model_of_run, [3.0, 2.0], sweeps=2, replicas=4, device=device)
 
 
 def _temper(model: Callable[[], Ising], device: str) -> None:
+    automatic_temperatures(model())
     spinsim.temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
     spinsim.temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
 

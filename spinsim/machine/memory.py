@@ -70,14 +70,22 @@ def on_gpu(device: int) -> Iterator[None]:
     """CuPy's calls and kernels go to the GPU of this number.
 
     ``with cupy.cuda.Device(0)`` does nothing in a thread that has begun with GPU 0 and has no context yet, so that a
-    launch fails there.
+    launch fails there. A thread without a context keeps this one: going back would make one on a GPU that may be full.
     """
-    before = interfaces()[1].getDevice()
+    before = interfaces()[1].getDevice() if _has_context() else device
     make_current(device)
     try:
         yield
     finally:
         make_current(before)
+
+
+def _has_context() -> bool:
+    driver = interfaces()[0]
+    try:
+        return bool(driver.ctxGetCurrent())
+    except driver.CUDADriverError:  # nothing has initialised the driver yet
+        return False
 
 
 @contextmanager

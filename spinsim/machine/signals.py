@@ -15,7 +15,7 @@ STOPPING: Final = [getattr(signal, name) for name in _ALWAYS + _UNLESS_USED if h
 
 
 @contextlib.contextmanager
-def heard(stop: Callable[[], None]) -> Iterator[None]:
+def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call ``stop`` for each signal that asks to stop, in the main thread; other threads hear none.
 
     A hang-up that is ignored, as under nohup, stays ignored, and a program's own handlers of it and of the signals for

@@ -113,7 +113,7 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
 
 def is_there(kernel: str, types: str) -> bool:
     for path in _paths(kernel, types):
-        with contextlib.suppress(OSError), trusted.opened(path):
+        with contextlib.suppress(OSError), trusted.open_trusted(path):
             return True
     return False
 
@@ -130,7 +130,7 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
 def writable_folder() -> Path | None:
     for folder in _folders():
         with contextlib.suppress(OSError):
-            trusted.make_folder(folder)
+            trusted.make_folder(folder, mend=True)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
     return None
@@ -187,7 +187,7 @@ def _versions() -> tuple[str, ...]:
 
 def _read(path: Path, stamp: str) -> MachineCode | None:
     try:
-        with trusted.opened(path) as file:
+        with trusted.open_trusted(path) as file:
             content = file.read(trusted.MOST_BYTES)
     except OSError:
         return None
@@ -203,7 +203,7 @@ def _read(path: Path, stamp: str) -> MachineCode | None:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file beside the old one, then put it in its place: readers never see a part of it."""
-    trusted.make_folder(path.parent)
+    trusted.make_folder(path.parent, mend=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with open(handle, "wb") as file:

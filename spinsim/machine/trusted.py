@@ -16,13 +16,14 @@ from typing import BinaryIO, Final
 
 MOST_BYTES: Final = 2**26  # of a file; the largest kernel has less than a megabyte
 _HAS_OWNERS: Final = hasattr(os, "geteuid")
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _PACKAGE: Final = Path(__file__).parents[1]
 # neither a link is followed nor a pipe waited for
 _FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BinaryIO]:
+def open_trusted(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file of sane size that nobody else can have written, in a folder of that kind.
 
     Raises:
@@ -41,8 +42,13 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         os.close(handle)
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, mend: bool = False) -> None:
     """Make a folder in which nobody else can write, where it is not there yet.
+
+    Args:
+        folder: Path of the folder; parents are made too.
+        mend: True closes a folder of the user's own in which others can write, as earlier versions made some. Its
+            files must be checked one by one afterwards, since others may have put them there.
 
     Raises:
         OSError: where it cannot be made, and where others own it or can write in it.
@@ -50,18 +56,22 @@ def make_folder(folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o755)
-    with _folder(folder):
+    with _folder(folder, mend):
         pass
 
 
 @contextlib.contextmanager
-def _folder(folder: Path) -> Iterator[int | None]:
+def _folder(folder: Path, mend: bool = False) -> Iterator[int | None]:
     if not _HAS_OWNERS:
         yield None
         return
     handle = os.open(folder, _FLAGS | os.O_DIRECTORY)
     try:
-        _check(folder, os.fstat(handle))
+        status = os.fstat(handle)
+        if mend and status.st_uid == os.geteuid() and status.st_mode & _OTHERS_WRITE:
+            os.fchmod(handle, stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)
+            status = os.fstat(handle)
+        _check(folder, status)
         yield handle
     finally:
         os.close(handle)
@@ -77,5 +87,5 @@ def _check(path: Path, status: os.stat_result) -> None:
     owners = {0, os.geteuid()}
     if path.is_relative_to(_PACKAGE):
         owners.add(os.stat(__file__).st_uid)
-    if status.st_uid not in owners or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid not in owners or status.st_mode & _OTHERS_WRITE:
         raise PermissionError(errno.EPERM, "others can have written it", str(path))

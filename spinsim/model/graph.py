@@ -69,8 +69,6 @@ class Graph:
         self.sites, self.lattice, self.embedding, self.slices = sites, lattice, lattice, slices
         if sites < 1:
             raise InputError(f"a graph of {sites} sites has nothing to simulate: give at least one site")
-        if not isinstance(lattice, Lattice | None):
-            raise InputError(f"a {type(lattice).__name__} is no lattice: give one such as ss.square(8), or none")
         if lattice is not None and lattice.sites != sites:
             raise InputError(f"lattice {lattice.label} has {lattice.sites} sites, not {sites}: give equal numbers")
         if slices < 1 or sites % slices or (lattice is not None and slices not in (1, lattice.shape[0])):

@@ -386,7 +386,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
         if present.model.caution:
             watch.on_warning(present.model.caution)
         saving = Saving(present.config.run.checkpoint_every)
-        with signals.heard(saving.stop):
+        with signals.stopping_on_signals(saving.stop):
             try:
                 present.carry_out(begun, saving, watch)
             except identity.AlreadyFinishedError:

@@ -1,4 +1,4 @@
-"""Functions of a user's own that a run calls: found by name, called with care, told apart by their code.
+"""Import, call and identify a user's own functions.
 
 A configuration names each of them as ``module:function``, which is imported, or by the name under which Python gave
 it. Each is given arrays of its own, so that one that writes to them changes nothing for those after it.
@@ -90,7 +90,7 @@ def _imported(entry: str) -> Measure:
     return function  # type: ignore[no-any-return]
 
 
-def called(name: str, function: Measure, batch: Batch) -> npt.NDArray[Any]:
+def call_measure(name: str, function: Measure, batch: Batch) -> npt.NDArray[Any]:
     """Returns what a function makes of a batch, on the host; OwnCodeError where it raises an exception."""
     try:
         with _kept_directory():

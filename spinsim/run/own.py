@@ -28,7 +28,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE, own_observables
-from spinsim.run.functions import Functions, are_of_other_code, called, code_number, names_of
+from spinsim.run.functions import Functions, are_of_other_code, call_measure, code_number, names_of
 from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, dataset_of, plain_of, summary_series
 from spinsim.store.datasets import CHECKSUM
 
@@ -74,7 +74,7 @@ class Own:
         batch, tried = self._batch(spins), dict[str, npt.NDArray[Any]]()
         forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
-            values = tried[name] = called(name, function, batch)
+            values = tried[name] = call_measure(name, function, batch)
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
             if kind is None:
                 raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
@@ -114,7 +114,10 @@ class Own:
             return {}
         batch = self._batch(spins, holder)
         batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
-        return {one.name: self._checked(one, called(one.name, self._functions[one.name], batch)) for one in self.series}
+        return {
+            one.name: self._checked(one, call_measure(one.name, self._functions[one.name], batch))
+            for one in self.series
+        }
 
     def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))

@@ -9,9 +9,12 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.machine.compiled import kernel
+from spinsim.machine.memory import require
 from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
 
+_AT_ONCE: Final = 64
+_BYTES_A_BOND: Final = 32  # of neighbours and couplings in compressed rows
 _SEED: Final = 0  # minima belong to the problem, not to a run
 Array = npt.NDArray[np.float64]
 
@@ -27,7 +30,7 @@ def local_minima(model: Ising, sample: int, number: int) -> Minima:
     """Descend from the state of all spins down, then from random states, ``number`` in all."""
     words = rng.draw(_SEED, rng.Stream.PRE_RUN, group=np.arange(model.sites)[:, None], sample=sample, half_sweep=1)
     bits = np.arange(number - 1)
-    words = words[bits // 32 % 4, :, 0] >> (bits % 32).astype(np.uint64)[:, None]
+    words = words[bits // 32, :, 0] >> (bits % 32).astype(np.uint64)[:, None]
     spins = np.full((model.sites, number), -1.0)
     spins[:, 1:] += 2.0 * (words.T & np.uint64(1))
     local = _descend_all(model, sample, spins)
@@ -37,13 +40,18 @@ def local_minima(model: Ising, sample: int, number: int) -> Minima:
 
 def descended(model: Ising, sample: int, configurations: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     """Return the local minima below configurations of +1 and -1, (configurations, sites), of one sample."""
-    spins = np.ascontiguousarray(configurations.T, np.float64)
-    _descend_all(model, sample, spins)
-    return np.ascontiguousarray(spins.T, np.int8)
+    ends = np.empty_like(configurations, np.int8)
+    for first in range(0, len(ends), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        spins = np.ascontiguousarray(configurations[some].T, np.float64)
+        _descend_all(model, sample, spins)
+        ends[some] = spins.T
+    return ends
 
 
 def _descend_all(model: Ising, sample: int, spins: Array) -> Array:
     """Change spins (sites, descents) in place, and return the local fields at the end in quanta."""
+    require(_BYTES_A_BOND * model.bonds, f"{model.sites} sites with {model.bonds} bonds", "give temperatures")
     near = adjacency(model.graph)
     couplings = model.integer_couplings(sample).astype(np.float64)[near.bond]
     local = np.repeat(model.integer_fields(sample).astype(np.float64)[:, None], spins.shape[1], axis=1)

@@ -86,7 +86,7 @@ def reads_of(
 class Schedule:
     """Inverse temperatures in order of use and the sweeps at each, above 0; ``total`` of all.
 
-    Energies are looked at so many times.
+    Energies are looked at ``looks`` times, evenly spaced.
     """
 
     def __init__(self, betas: Betas, sweeps: Counts, looks: int = LOOKS) -> None:

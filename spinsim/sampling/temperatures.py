@@ -38,7 +38,7 @@ _HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked 
 Costs = npt.NDArray[np.float64]
 
 
-class Range(NamedTuple):
+class Ends(NamedTuple):
     """First (hot) and last (cold) temperature of an anneal, in the unit of the couplings."""
 
     hot: float
@@ -46,7 +46,7 @@ class Range(NamedTuple):
     has_gap: bool = False  # True if most flips that cost energy share the least cost, as on lattices of couplings +-J
 
 
-def automatic_temperatures(model: Ising) -> Range:
+def automatic_temperatures(model: Ising) -> Ends:
     """First and last temperature of an anneal that is given none.
 
     On a lattice they are ``T_START`` and ``T_STOP`` times the root mean square local field. On other graphs, with c_i
@@ -59,10 +59,10 @@ def automatic_temperatures(model: Ising) -> Range:
         if found is not None:
             return found
     scale = model.energy_scale or 1.0
-    return Range(T_START * scale, T_STOP * scale)
+    return Ends(T_START * scale, T_STOP * scale)
 
 
-def _from_descents(model: Ising) -> Range | None:
+def _from_descents(model: Ising) -> Ends | None:
     """Return the range of a graph, or None where no flip costs anything."""
     samples = range(min(model.samples, _MOST_SAMPLES))
     number = max(4, min(_DESCENTS, _MOST_VISITS // (2 * model.bonds + model.sites)) // len(samples))
@@ -81,7 +81,7 @@ def _from_descents(model: Ising) -> Range | None:
     has_gap = bool(np.count_nonzero(costs == costs.min()) >= _GAP_SHARE * costs.size)
     unit = model.units.unit if model.units is not None else 1  # in which equal problems of other sizes are the same
     hot, cold = (float(f"{T / unit:.{_DIGITS}g}") * unit * model.quantum for T in (hot, cold))
-    return Range(hot, cold, has_gap)
+    return Ends(hot, cold, has_gap)
 
 
 def _height(energies: Costs) -> float:

@@ -88,11 +88,34 @@ def of_magnetization(model: ss.Ising, mean: float, spread: float, moves: str | N
 @pytest.mark.parametrize("mean", [0.125, 0.97, -0.97])
 def test_a_sign_that_is_kept_at_one_temperature(mean: float) -> None:
     """Ordered, and striped."""
-    expected = f"undecided: m or q stays away from 0, and at one temperature without cluster moves {EXCLUDED}"
+    expected = f"undecided: m stays away from 0, and at one temperature without cluster moves {EXCLUDED}"
     assert both(of_magnetization(FERROMAGNET, mean, 0.02)).verdict == expected
     assert both(of_magnetization(FERROMAGNET, mean, 0.02, "houdayer:10")).verdict == expected
     with_clusters = both(of_magnetization(FERROMAGNET, mean, 0.02, "houdayer:10,wolff:10"))
     assert with_clusters.verdict == "in equilibrium, as far as energy and m^2 at the lowest temperature show"
+
+
+def test_order_parameters_that_keep_their_signs_are_named() -> None:
+    antiferromagnets = ss.Ising(ss.square(4), -np.ones((4, 32)))
+    run = ss.temper(antiferromagnets, [0.8], sweeps=4000, thermalize=400, seed=1)
+    expected = f"m_s or q of 4 of 4 samples stays away from 0, and at one temperature without cluster moves {EXCLUDED}"
+    assert expected in both(run).doubts
+
+
+FIELDS = {
+    "random fields": ss.Ising(ss.square(6), 0.1, 2 * np.random.default_rng(1).normal(size=36)),
+    "one other field": ss.Ising(ss.square(6), 0.1, np.append(np.ones(35), 1.5)),
+    "QUBO": ss.Ising.from_qubo(np.diag(np.linspace(1, 2, 10)) + np.triu(np.full((10, 10), 0.1), 1)),
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_fields_that_are_not_uniform_hold_a_sign(kind: str) -> None:
+    """Weak bonds at T = 1, where nothing is slow."""
+    assert FIELDS[kind].uniform_field is None
+    found = both(ss.temper(FIELDS[kind], [1.0], sweeps=20000, seed=1))
+    assert found.verdict.startswith("in equilibrium")
+    assert found.verdict.endswith(EXCLUDED)
 
 
 def test_a_sign_that_changes_at_one_temperature() -> None:

@@ -223,6 +223,19 @@ def test_copies_that_disagree(tau: int, samples: int) -> None:
     assert (found == expected).mean() > 0.95
 
 
+@pytest.mark.parametrize(("length", "is_long"), [(30, False), (400, True)])
+def test_copies_of_one_event_must_be_long_too(length: int, is_long: bool) -> None:
+    """An event of three measurements, of which series and sums say the same."""
+    series = np.zeros((length, 1, 2, 1))
+    series[12:15, 0, 0] = 1
+    series[:, :, 1] = 5
+    one, other = FollowedSeries(series[..., 0]), FollowedTerm(energies_alone(series), "energy", 0)
+    assert integrated_time(series - series.mean(axis=0), chain_axis=2).few.all()
+    for followed in (one, other):
+        assert followed.of_copies().is_trusted.tolist() == [is_long]
+        assert compare_copies(followed).tolist() == [is_long]
+
+
 def test_what_does_not_move() -> None:
     series = ar1(0.5, (1000, 4, 2, 1), seed=1)
     series[:, 0] = 0.1

@@ -133,7 +133,7 @@ def test_signals_ask_to_stop_unless_they_mean_something_else(number):
         for handler, asks in ((signal.SIG_DFL, True), (signal.SIG_IGN, False), (lambda *told: own.append(told), False)):
             signal.signal(number, handler)
             saving = Saving(60)
-            with signals.heard(saving.stop):
+            with signals.stopping_on_signals(saving.stop):
                 os.kill(os.getpid(), number)
                 assert saving.asked_to_stop == asks
                 if asks:

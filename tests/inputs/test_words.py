@@ -11,6 +11,7 @@ from spinsim.settings.config import tables_of
 
 MODEL = ss.Ising(ss.square(4))
 NAMES = {job.name: {**tables_of(job.config)["run"], **tables_of(job.config)[job.name]} for job in all_jobs()}
+COUPLINGS = tables_of(next(iter(all_jobs())).config)["model"]["couplings"]
 FOREIGN = {
     "num_reads": "give replicas",
     "num_sweeps": "give sweeps",
@@ -51,6 +52,18 @@ def test_no_hint_misleads(job: str) -> None:
 )
 def test_misspellings_are_recognised(word: str, meant: str) -> None:
     assert meant in nearest(word, NAMES["temper"])
+
+
+@pytest.mark.parametrize("word", ["pm-J", "PM_J", "pm-jj", "pm_j"])
+def test_hyphens_and_case_hide_no_name(word: str) -> None:
+    assert alike(word, ("ferromagnetic", "pm-j", "gaussian")) == ["pm-j"]
+    with pytest.raises(ss.InputError, match="did you mean 'pm-j'"):
+        COUPLINGS.check(word)
+
+
+def test_inverse_temperatures_are_recognised_in_any_case() -> None:
+    for word in ("Betas", "BETA-RANGE", "beta_range"):
+        assert nearest(word, ["temperatures", "sweeps"]) == "give temperatures with T = 1 / beta"
 
 
 def test_other_calls_know_the_words_too() -> None:

@@ -24,3 +24,17 @@ def test_a_list_of_models_is_annealed_as_one_by_one() -> None:
         ss.anneal(models, **settings, out="all.h5")
     with pytest.raises(ss.InputError, match=r"^replicas = 'many' has the wrong type"):
         ss.anneal(models, replicas="many")
+
+
+@pytest.mark.parametrize("models", [ss.Ising(ss.square(4)), [ss.Ising(ss.square(4))]], ids=["one", "several"])
+@pytest.mark.parametrize(
+    ("args", "keywords", "words"),
+    [
+        (([2.0],), {"temperatures": [1.0]}, "multiple values for argument 'temperatures'"),
+        ([None] * 30, {}, "too many positional arguments"),
+    ],
+)
+def test_several_models_refuse_what_one_refuses(models, args, keywords, words) -> None:
+    with pytest.raises(ss.InputError, match=f"^ss.anneal was given {words}: give each argument once") as caught:
+        ss.anneal(models, *args, **keywords)
+    assert isinstance(caught.value, TypeError)

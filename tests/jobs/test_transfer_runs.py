@@ -366,7 +366,7 @@ def test_the_benchmark_takes_a_basis_that_fits(monkeypatch) -> None:
         if fits:
             assert next(rates("cpu", 1, (12,), 1)).steps > 0
         else:
-            with pytest.raises(ss.InputError, match="width 12 leaves no room for stored vectors: give smaller ones"):
+            with pytest.raises(ss.InputError, match="width 12 leaves no room for stored vectors: give smaller widths"):
                 next(rates("cpu", 1, (12,), 1))
 
 

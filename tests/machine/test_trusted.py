@@ -165,13 +165,35 @@ def test_of_a_shared_folder_each_user_has_his_own(shared: Path, monkeypatch: pyt
     """What another user has put in the first place keeps nobody from a place of his own there."""
     code = stored.MachineCode("entry", "environment", (), b"", b"")
     first, second = stored._paths(KERNEL, TYPES)
-    first.parent.mkdir(mode=0o777)
-    first.parent.chmod(0o777)
+    first.parent.symlink_to(shared)
     stored.keep(KERNEL, TYPES, code)
     assert not first.exists()
     assert stored._read(second, stored._stamp(KERNEL)) == code
     assert second.parent.stat().st_mode & 0o022 == 0
     assert stored.writable_folder() == second.parent
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777])
+def test_folders_of_ones_own_are_closed_to_others(shared: Path, mode: int) -> None:
+    """Earlier versions left the umask what others may do in them."""
+    path = next(stored._paths(KERNEL, TYPES))
+    path.parent.mkdir()
+    path.parent.chmod(mode)
+    with pytest.raises(PermissionError):
+        trusted.make_folder(path.parent)
+    stored.keep(KERNEL, TYPES, stored.MachineCode("entry", "environment", (), b"", b""))
+    assert stored.is_there(KERNEL, TYPES)
+    assert path.parent.stat().st_mode & 0o777 == 0o755
+
+
+def test_folders_of_others_are_not_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    folder.chmod(0o775)
+    give_away(folder, monkeypatch)
+    with pytest.raises(PermissionError):
+        trusted.make_folder(folder, mend=True)
+    assert folder.stat().st_mode & 0o777 == 0o775
 
 
 def test_permissions_are_set_on_what_was_written(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,9 +218,12 @@ def test_files_of_the_package_may_be_its_owners(tmp_path: Path, monkeypatch: pyt
         path.touch()
         for item in (path, path.parent):
             os.chown(item, OTHER, OTHER)
-    with trusted.opened(package / "kernels" / "kernel") as file:
+    with trusted.open_trusted(package / "kernels" / "kernel") as file:
         assert file.read() == b""
-    with pytest.raises(PermissionError, match="others can have written it"), trusted.opened(tmp_path / "cache/kernel"):
+    with (
+        pytest.raises(PermissionError, match="others can have written it"),
+        trusted.open_trusted(tmp_path / "cache/kernel"),
+    ):
         pass
 
 
@@ -211,4 +236,18 @@ def test_a_shared_cache_of_cupy_is_not_used(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "kernels").chmod(mode)
         device._avoid_shared_cache()
         assert os.environ.get("CUPY_CACHE_IN_MEMORY") == in_memory
+    monkeypatch.delenv("CUPY_CACHE_IN_MEMORY")
+
+
+def test_a_linked_cache_of_cupy_is_used_where_it_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUPY_CACHE_IN_MEMORY", raising=False)
+    (tmp_path / "link").symlink_to(tmp_path / "kernels")
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "link"))
+    device._avoid_shared_cache()
+    assert "CUPY_CACHE_IN_MEMORY" not in os.environ
+    assert os.environ["CUPY_CACHE_DIR"] == str((tmp_path / "kernels").resolve())
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "circle"))
+    device._avoid_shared_cache()
+    assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
     monkeypatch.delenv("CUPY_CACHE_IN_MEMORY")

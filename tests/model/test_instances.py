@@ -254,6 +254,11 @@ REFUSALS = {
     "DIMACS count": ("c\np edge 3 3\ne 1 2\n", 2, "m = 3 does not fit 1 edge: correct m"),
     "DIMACS loop": ("p edge 3 2\ne 1 2\ne 2 2\n", 3, "'e 2 2', but an edge joins two different sites"),
     "DIMACS repeat": ("p edge 3 3\ne 1 2\ne 2 3\ne 2 1\n", 4, "'e 2 1', but this edge stands above already"),
+    "DIMACS repeat in both directions": (
+        "p edge 3 3\ne 2 1\nc twice\ne 1 2\ne 2 1\ne 1 2\n",
+        6,
+        "'e 1 2', but this edge stands above already",
+    ),
     "DIMACS node weight": ("p edge 3 1\nn 1 5\ne 1 2\n", 2, "'n' is not a number"),
     "DIMACS word": ("p col 3 1\nedge 1 2\n", 2, "'edge' is not a number"),
     "edges without a header": ("30 1412\n1 2\n30 4\n", 1, "give a list of edges without a header the suffix .edgelist"),
@@ -331,6 +336,17 @@ def test_packed_files_are_read(module: Any, suffix: str, tmp_path: Path) -> None
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"is a damaged (gzip|xz) file: take another copy"):
             read_instance(path)
+
+
+def test_a_python_without_lzma_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "two.edgelist.xz"
+    path.write_bytes(lzma.compress(b"a b 3\n"))
+    model = read_instance(path)
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    assert "is packed by xz, but this Python lacks the module lzma: unpack it" in refusal(path)
+    with pytest.raises(InputError, match=r"^the suffix \.xz asks for xz, but this Python lacks .* lzma: give another"):
+        model.save(tmp_path / "new.edgelist.xz")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(("module", "suffix"), [(gzip, ".gz"), (lzma, ".xz")])

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
+from spinsim.engine.moves.houdayer.move import dimension_of
 from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer
 from spinsim.engine.moves.move import Moment
 from spinsim.model.trotter import trotter
+from spinsim.sampling.temperatures import automatic_temperatures
 
 Array = npt.NDArray[np.float64]
 LIMIT = 300  # seconds to wait for what others compile
@@ -88,6 +90,7 @@ RUNS: dict[str, Callable[[], object]] = {
         ),
         _sweep(_complete(np.sin)),
     ],
+    "range-of-temperatures": lambda: (automatic_temperatures(_sparse(np.ones)), dimension_of(_sparse(np.ones))),
     "transfer": lambda: [ss.transfer(ss.EdwardsAnderson(layer), k=0.3) for layer in (ss.chain(4), ss.square(3))],
 }
 """Small runs that need about all kernels, those that take longest first."""

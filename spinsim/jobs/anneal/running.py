@@ -35,7 +35,7 @@ from spinsim.jobs.anneal.result import (
     with_rows,
 )
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import as_settings, call_of, run_of_call, start_of_call
+from spinsim.jobs.calls import as_settings, by_name, call_of, run_of_call, start_of_call
 from spinsim.machine.memory import require
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
@@ -419,14 +419,15 @@ def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
     modulo 2^64. Large models are annealed side by side on the CPU, each on one thread; small ones, and those on a GPU,
     one after the other.
     """
-    defaults = {name: one.default for name, one in signature(call).parameters.items()}
+    places = signature(call)
+    defaults = {name: one.default for name, one in places.parameters.items()}
 
     @wraps(call)
     def of_one_or_many(*args: Any, **settings: Any) -> Any:
         models = args[0] if args else settings.get("model")
         if not isinstance(models, list | tuple):
             return call(*args, **settings)
-        given = dict(zip(defaults, args, strict=False)) | settings
+        given = by_name(Anneal, places, args, settings)
         given = {"model": given.pop("model")} | as_settings(Anneal, given)  # some say no more than that they were given
         value = defaults | given
         if value["out"] is not None or value["solution"] is not None:

@@ -17,7 +17,7 @@ from spinsim.settings.shared import RunSettings
 if TYPE_CHECKING:
     from spinsim.inputs.grids import Array
     from spinsim.model.ising import Ising
-    from spinsim.sampling.temperatures import Range
+    from spinsim.sampling.temperatures import Ends
 
 _LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
 _T_SLICE: Final = 1 / 3  # temperature of a slice, in units of the first of an anneal
@@ -49,7 +49,7 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field, on graphs from the costs of flips at local minima; "
+        shown=f"{T_START} x the root mean square local field, on graphs where flips at local minima succeed with 0.15; "
         "with populations the first below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
@@ -57,7 +57,7 @@ class AnnealSettings(Table):
     t_stop: float | None = setting(
         None,
         "Last temperature",
-        shown=f"{T_STOP} x the same, on graphs likewise",
+        shown=f"{T_STOP} x the same, on graphs where thermal energy is 1/64 of the height of minima",
         unit="coupling unit / k_B",
         low=1e-300,
     )
@@ -339,7 +339,7 @@ class Anneal(Config):
         return replace(self, anneal=written)
 
 
-def _quantum_filled_in(given: AnnealSettings, usual: Range) -> AnnealSettings:
+def _quantum_filled_in(given: AnnealSettings, usual: Ends) -> AnnealSettings:
     """Returns the settings of a quantum anneal with what was left out, from the usual range of temperatures."""
     slices = given.slices or _SLICES
     beta = given.beta or slices / (_T_SLICE * usual.hot)

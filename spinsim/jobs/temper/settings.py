@@ -37,6 +37,8 @@ _OF_COLD: Final = 1.2
 _OF_COLD_WITH_GAP: Final = 0.5  # as all other low states lie a gap above the lowest
 _LARGE_OF_COLD: Final = 1.1  # of the ends in large problems, whose replicas do not get through more
 _LARGE_OF_HOT: Final = 0.55
+_LEAST_RATIO: Final = 4.0  # of the ends of a large problem's ladder, where the anneal has as much
+_EVEN_RATIO: Final = 10.0  # below which large problems have equal steps
 _MOVED_OF_HOT: Final = 0.25  # of large problems with moves, which get replicas out of valleys where it is colder
 
 
@@ -269,9 +271,11 @@ def _wide_ladder(model: Ising, t: TemperSettings) -> str:
     count, spacing = min(_WIDE_COUNT << octaves, _MOST_COUNT), "g"
     if model.sites > _LARGE:
         if not t.searches:
-            count *= 2
-        elif t.moves is not None:
-            hot *= _MOVED_OF_HOT
+            count = min(2 * count, _MOST_COUNT)
+        elif "houdayer:" in (t.moves or ""):
+            hot = max(_MOVED_OF_HOT * hot, min(hot, _LEAST_RATIO * cold))
         else:
-            hot, cold, count, spacing = _LARGE_OF_HOT * hot, _LARGE_OF_COLD * cold, _LARGE_COUNT, ""
+            count, cold = _LARGE_COUNT, _LARGE_OF_COLD * cold
+            hot = max(_LARGE_OF_HOT * hot, min(hot, _LEAST_RATIO * cold))
+            spacing = "" if hot < _EVEN_RATIO * cold else "g"
     return f"{cold!r}:{hot!r}:{count}{spacing}"

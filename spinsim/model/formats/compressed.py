@@ -25,12 +25,15 @@ class Compression(NamedTuple):
     options: dict[str, int]  # so that equal contents make equal files
 
     def compress(self, content: bytes) -> bytes:
-        compressed: bytes = importlib.import_module(self.module).compress(content, **self.options)
+        module = self._load(
+            f"the suffix {self.suffix} asks for {self.name}", "give another suffix, such as .gz, or none"
+        )
+        compressed: bytes = module.compress(content, **self.options)
         return compressed
 
     def contents(self, data: bytes, name: str) -> bytes:
         """The content of a file in memory, all its parts; refused as soon as more unpacks than memory has room for."""
-        module: Any = importlib.import_module(self.module)
+        module = self._load(f"{name} is packed by {self.name}", "unpack it, or take another Python")
         parts, size = [], 0
         try:
             with module.open(io.BytesIO(data)) as stream:
@@ -43,6 +46,12 @@ class Compression(NamedTuple):
         except (OSError, EOFError, zlib.error, ValueError, getattr(module, "LZMAError", EOFError)) as error:
             raise InputError(f"{name} is a damaged {self.name} file: take another copy of it") from error
         return b"".join(parts)
+
+    def _load(self, reason: str, mend: str) -> Any:
+        try:
+            return importlib.import_module(self.module)
+        except ImportError as error:
+            raise InputError(f"{reason}, but this Python lacks the module {self.module}: {mend}") from error
 
 
 _EVERY: Final = (

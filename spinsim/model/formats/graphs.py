@@ -65,7 +65,10 @@ def read_dimacs(source: Source) -> Quadratic:
     terms = Terms(source, header, 1, sites, COMMENT, unweighted=True, mark="e")
     terms.demand(terms.ends[:, 0] != terms.ends[:, 1], "an edge joins two different sites: delete the line and lower m")
     ends, values = one_half(terms.ends, terms.values) or (terms.ends, terms.values)
-    terms.demand(~repeated(ends, sites), "this edge stands above already: delete the line and lower m")
+    is_counted = terms.ends[:, 0] < terms.ends[:, 1] if len(ends) < len(terms) else np.ones(len(terms), np.bool_)
+    is_again = np.zeros(len(terms), np.bool_)
+    is_again[is_counted] = repeated(ends, sites)
+    terms.demand(~is_again, "this edge stands above already: delete the line and lower m")
     if edges not in (len(ends), 2 * len(ends)):
         raise source.refusal(header, f"m = {edges} does not fit {count(len(ends), 'edge')}: correct m or the lines")
     terms.check_room(sites)

@@ -73,7 +73,7 @@ class Exchanged(Described):
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
             kind: ``ising`` or ``qubo``.
-            labels: Of the sites, in the order of the rows; where left out those of a DataFrame,
+            labels: Labels of the sites, in the order of the rows; by default those of a DataFrame,
                 else 0, 1, 2, ...
             name: Short name for files and figures.
 
