@@ -105,8 +105,7 @@ class SpinsimSampler(_Sampler, _Initialized):
             bqm: A ``dimod.BinaryQuadraticModel``.
             num_reads: Replicas; as many as initial states, or one, where left out.
             num_sweeps: In all, a multiple of ``num_sweeps_per_beta``; where left out and no schedule is given 1,000 or
-                the next multiple. Beyond 10,000 inverse temperatures each
-                serves for several sweeps.
+                the next multiple. Beyond 10,000 inverse temperatures each serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
             beta_range: First and last inverse temperature, which is no lower; from the fields of the problem where left
                 out. Where the last is infinite, the others end at that of the fields, and the last ones are greedy.

@@ -87,6 +87,10 @@ class Described:
 
 T_START: Final = 1.5  # first temperature, in units of the root mean square local field
 T_STOP: Final = 0.05  # last temperature, likewise
+HOT_ACCEPTANCE: Final = 0.15
+"""Mean acceptance of the flips that cost energy at local minima, which sets the first temperature of a graph."""
+COLD_SHARE: Final = 1 / 64
+"""Mean thermal energy above a local minimum, in units of how far minima lie above the best, at its last temperature."""
 _FORM: Final = re.compile(r"all|0*[1-9][0-9]{0,4}|([0-9]{1,5},)+([0-9]{1,5})?")
 RANDOM: Final = "random"
 

@@ -15,16 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
-from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.inputs.texts import COLD_SHARE, HOT_ACCEPTANCE, T_START, T_STOP
 from spinsim.machine.compiled import kernel
 from spinsim.model import quanta
 from spinsim.model.ising import Ising
 from spinsim.sampling.descents import local_minima
 
-HOT_ACCEPTANCE: Final = 0.15
-"""Mean acceptance of the flips that cost energy at local minima, which sets the first temperature."""
-COLD_SHARE: Final = 1 / 64
-"""Mean thermal energy above a local minimum, in units of how far minima lie above the best, at the last temperature."""
 _DESCENTS: Final = 24
 _MOST_SAMPLES: Final = 4
 _MOST_VISITS: Final = 2**25  # of neighbours, by which large problems have fewer descents
@@ -33,8 +29,6 @@ _GAP_SHARE: Final = 1 / 2  # of the flips that cost energy
 _DIGITS: Final = 3  # of temperatures, so that no processor's rounding decides them
 _PRECISION: Final = 1e-6  # of a temperature before it is rounded
 _HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked for
-
-
 Costs = npt.NDArray[np.float64]
 
 

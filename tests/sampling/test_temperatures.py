@@ -7,11 +7,9 @@ import pytest
 from penalties import FAMILIES, at_most_one, independent_set
 
 import spinsim as ss
-from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.inputs.texts import COLD_SHARE, HOT_ACCEPTANCE, T_START, T_STOP
 from spinsim.sampling.descents import descended, local_minima
 from spinsim.sampling.temperatures import (
-    COLD_SHARE,
-    HOT_ACCEPTANCE,
     automatic_temperatures,
     transition_temperature,
 )

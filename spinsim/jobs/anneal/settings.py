@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.texts import T_START, T_STOP
+from spinsim.inputs.texts import COLD_SHARE, HOT_ACCEPTANCE, T_START, T_STOP
 from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
@@ -49,7 +49,8 @@ class AnnealSettings(Table):
     t_start: float | None = setting(
         None,
         "First temperature",
-        shown=f"{T_START} x the root mean square local field, on graphs where flips at local minima succeed with 0.15; "
+        shown=f"{T_START} x the root mean square local field, on graphs where flips at local minima succeed with "
+        f"{HOT_ACCEPTANCE}; "
         "with populations the first below infinity",
         unit="coupling unit / k_B",
         low=1e-300,
@@ -57,7 +58,7 @@ class AnnealSettings(Table):
     t_stop: float | None = setting(
         None,
         "Last temperature",
-        shown=f"{T_STOP} x the same, on graphs where thermal energy is 1/64 of the height of minima",
+        shown=f"{T_STOP} x the same, on graphs where thermal energy is 1/{1 / COLD_SHARE:g} of the height of minima",
         unit="coupling unit / k_B",
         low=1e-300,
     )
@@ -327,6 +328,8 @@ class Anneal(Config):
             given = _quantum_filled_in(given, model.once(automatic_temperatures))
         if given.temperatures is not None:
             ladder = given.listed
+        elif given.t_start is not None and given.t_stop is not None:
+            return replace(self, anneal=given)
         else:
             usual = model.once(automatic_temperatures)
             t_stop = usual.cold if given.t_stop is None else given.t_stop

@@ -43,11 +43,10 @@ def dimension(start: npt.NDArray[np.int64], neighbour: npt.NDArray[np.int32]) ->
             sources += 1
     if not sources:
         return 0.0
-    farthest = int(np.count_nonzero(shells)) - 1
     largest = int(np.searchsorted(np.cumsum(shells), sources * sites // _SHARE, "right")) - 1
     if largest < 2:
         return inf
-    radius = min(largest, farthest) // 2
+    radius = largest // 2
     return 1 + log2(shells[2 * radius] / shells[radius])
 
 
