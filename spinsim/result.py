@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from spinsim import store
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
-from spinsim.machine.files import as_path, hidden_name, not_written
-from spinsim.model.ising import Ising, described, described_in
+from spinsim.machine.files import as_path
+from spinsim.model.ising import Ising
+from spinsim.record import Record, as_dataset
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
-from spinsim.store.contents import Contents
+from spinsim.store.contents import COORDINATES, MEASUREMENTS
+from spinsim.store.files import read, replace, save_new, stamp, text_attributes
+from spinsim.store.models import model_of, record_of_model
 
 if TYPE_CHECKING:
     import xarray
@@ -53,11 +51,17 @@ def when_asked() -> Any:
 
 @public
 class Result(Described):
-    """The result of a run of any job, read off the root attributes of their files."""
+    """The result of a run of any job: its record, which a file holds as it is, and views of that."""
 
     job: ClassVar[str]
-    attributes: dict[str, str] = when_asked()
+    series_group: ClassVar[str] = MEASUREMENTS  # the group of the record that has a row for each step or measurement
+    record: Record  # all of the run as named arrays; of a run in memory without its model
     model: Ising
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Root attributes of the record: configuration, versions and so on."""
+        return text_attributes(self.record)
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -116,12 +120,7 @@ class Result(Described):
     @property
     def config(self) -> dict[str, Any]:
         """The run's parameters; of a model that is no lattice by name, what is known of it."""
-        settings = dict(json.loads(self.attributes.get("config", "{}")))
-        table = settings.get("model")
-        instance = table.get("instance") if isinstance(table, dict) else None
-        if instance is not None and not described_in(settings):  # older files name a lattice that is not the model's
-            settings["model"] = {**described(self.model), "instance": instance}
-        return settings
+        return dict(json.loads(self.attributes["config"]))
 
     @property
     def finished(self) -> bool:
@@ -139,23 +138,26 @@ class Result(Described):
             InputError: where the file exists and is not to be overwritten, is none of spinsim's or is in use, and where
                 it cannot be written.
         """
-        target = Path(path)
+        target, record = Path(path), self.record
+        if "model" not in record.groups:
+            attributes = {"created": stamp()} | record.attributes
+            record = Record(attributes, record.arrays, {"model": record_of_model(self.model)} | record.groups)
         if not os.path.lexists(target):
-            self._write(target)
-            return target
-        if not overwrite:
+            save_new(target, record)
+        elif overwrite:
+            replace(target, record)
+        else:
             raise InputError(f"{target} exists: give overwrite=True to save() to replace it, or another path")
-        store.check_replaceable(target)
-        real = Path(os.path.realpath(target))
-        temporary = real.with_name(hidden_name(real.name, f"{os.getpid():08d}"))
-        try:
-            self._write(temporary)
-            os.replace(temporary, real)
-        except OSError as error:
-            raise not_written(target, error) from error
-        finally:
-            temporary.unlink(missing_ok=True)
         return target
+
+    def dataset(self) -> xarray.Dataset:
+        """The measurements as an xarray dataset with named axes.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        attributes = {key: value for key, value in self.attributes.items() if key != "finished"}
+        return as_dataset(self.record.groups[self.series_group], COORDINATES, attributes)
 
     def plot(
         self,
@@ -187,43 +189,13 @@ class Result(Described):
         figures: dict[str, Any] = record_of(self.job).plot(self, names, folder, about)
         return figures
 
-    def _write(self, target: Path) -> None:
-        raise NotImplementedError
-
-    @property
-    def _origin(self) -> dict[str, str]:
-        own = {key: value for key, value in self.attributes.items() if key not in ("created", "finished")}
-        return {"job": self.job} | own
-
-    def _labelled(self, contents: Contents, values: Mapping[str, npt.NDArray[Any]]) -> xarray.Dataset:
-        """Series of the first group of contents as xarray opens them in the file."""
-        group = contents.groups[0]
-        try:
-            import xarray
-        except ImportError as error:
-            raise InputError("xarray is missing: install spinsim-ising[xarray] to use dataset()") from error
-        variables: dict[str, Any] = {}
-        for axis in contents.axes(group):
-            labels: Any = contents.scales[axis]
-            if labels.dtype.kind == "S":  # names as Python's text
-                labels = np.array([name.decode() for name in labels], object)
-            variables[axis] = (axis, labels, store.scale_attributes(axis, contents.units.get(axis, "1")))
-        coordinates = [*variables, "step", *contents.coordinates(group)]
-        for series in contents.series:
-            if series.group == group:
-                attributes = {"long_name": series.long_name, "units": series.units}
-                numbers: npt.NDArray[Any] = np.asarray(values[series.name], series.dtype)
-                variables[series.name] = (("step", *series.axes), numbers, attributes)
-        origin = {key: value for key, value in self.attributes.items() if key != "finished"}
-        return xarray.Dataset(variables, attrs=origin).set_coords(coordinates)
-
 
 @public
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a run back from its file; of an unfinished one, the steps it has.
+    """Read a run back from its file; of an unfinished one, all up to its last checkpoint.
 
     Args:
-        path: A file that spinsim wrote, of any version.
+        path: A file that spinsim wrote.
 
     Returns:
         The result of the file's job, such as an ``AnnealResult``.
@@ -231,13 +203,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises:
         InputError: for a missing file or one that spinsim did not write.
     """
-    with store.open_to_read(as_path(path, "a run")) as file:
-        rows, attributes = store.complete_rows(file), store.text_attributes(file)
-        store.check_room(file, rows)
-        result = record_of(attributes["job"]).read(file, rows, attributes)
-    with contextlib.suppress(ValueError):  # a damaged text, which others refuse
-        result.model.origin = described_in(json.loads(attributes.get("config", "{}")))
-    return result
+    record = read(as_path(path, "a run"))
+    return result_of(record.attributes["job"], record, model_of(record))
+
+
+def result_of(job: str, record: Record, model: Ising) -> Any:
+    """The result of a job's run, from its record."""
+    return record_of(job).read(record, model)
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from math import prod
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import Described, count
+from spinsim.machine.files import as_path
 from spinsim.machine.memory import require
+from spinsim.record import Record
 from spinsim.result import Result
-from spinsim.store import complete_rows, open_to_read
-from spinsim.store.contents import BYTE, EVERY, MEASUREMENTS, Contents
-from spinsim.store.schema import CONFIGURATIONS, with_configurations
-
-if TYPE_CHECKING:
-    import xarray
+from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, Contents, Series
+from spinsim.store.files import CONFIGURATIONS, read
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
 _BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
@@ -48,9 +44,9 @@ class Configurations(Described):
         every: Number of rows of the run from one saved row to the next.
     """
 
-    def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, read: Callable[[int, int], Bits]) -> None:
+    def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, bits: Any) -> None:
         self.axes, self.sites, self.every = dict(axes), sites, every
-        self._of_rows, self._read = dict(of_rows), read
+        self._of_rows, self._stored = dict(of_rows), bits  # (rows, ..., bytes), in memory or in a file
         self._last_piece: tuple[int, Bits] | None = None
 
     @property
@@ -138,13 +134,6 @@ class Configurations(Described):
         along[axis] = -1
         return np.broadcast_to(values.reshape(along), self.shape).reshape(-1)
 
-    def at_step(self, step: int) -> dict[str, Any]:
-        """Values of the run's row of a number, by the names of series; nothing where none were saved."""
-        if (step + 1) % self.every:
-            return {}
-        row = step // self.every
-        return {"spins": self._bits(row)} | {name: values[row] for name, values in self._of_rows.items()}
-
     def _bits(self, row: int) -> Bits:
         number = range(self.shape[0])[row]
         return np.asarray(self._piece(number // self._depth * self._depth)[number % self._depth])
@@ -157,7 +146,7 @@ class Configurations(Described):
     def _piece(self, first: int) -> Bits:
         """The bits of the saved rows from a multiple of ``_depth`` on; the piece read last is kept."""
         if self._last_piece is None or self._last_piece[0] != first:
-            self._last_piece = first, self._read(first, min(first + self._depth, self.shape[0]))
+            self._last_piece = first, self._stored[first : min(first + self._depth, self.shape[0])]
         return self._last_piece[1]
 
     def _chosen(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
@@ -174,59 +163,11 @@ class Configurations(Described):
 
 
 class SampledResult(Result):
-    """A ``Result`` whose file has a row for each step or measurement, and the lowest states met."""
+    """A ``Result`` whose record has a row for each step or measurement, and the lowest states met."""
 
     best_energy: npt.NDArray[np.float64] | None  # lowest of each sample and replica, None where no state is known
     best_spins: npt.NDArray[np.int8] | States | None  # the lowest state of each sample, likewise
     configurations: Configurations | None  # saved ones, None where there are none
-
-    @property
-    def _rows(self) -> int:
-        raise NotImplementedError
-
-    @property
-    def _planned(self) -> int:
-        raise NotImplementedError
-
-    @property
-    def _contents(self) -> Contents:
-        raise NotImplementedError
-
-    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
-        """Datasets of a file of these contents that are written again and again, by path."""
-        raise NotImplementedError
-
-    def series(self, name: str) -> npt.NDArray[Any]:
-        """Returns a series of its file, one of the user's own among them."""
-        own: dict[str, npt.NDArray[Any]] = getattr(self, "measured", {})
-        values: npt.NDArray[Any] = own[name] if name in own else getattr(self, name)
-        return values
-
-    def dataset(self) -> xarray.Dataset:
-        """The measurements as an xarray dataset with named axes.
-
-        Raises:
-            InputError: where xarray is not installed.
-        """
-        contents = self._contents
-        names = [s.name for s in contents.series if s.group == MEASUREMENTS and s.name != "step"]
-        return self._labelled(contents, {name: self.series(name) for name in names} | {"step": np.arange(self._rows)})
-
-    def _write(self, target: Path) -> None:
-        saved, contents, names = self.configurations, self._contents, {series.name for series in self._contents.series}
-        if saved is not None:
-            contents = with_configurations(contents, saved.every, saved.sites)
-        best_of = 0 if self.best_energy is None else self.best_energy.shape[1]
-        store.create(target, self.model, contents, max(self._planned, self._rows), self._origin, best_of)
-        with store.open_to_append(target) as file:
-            for step in range(self._rows):
-                of_row = {} if saved is None else saved.at_step(step)
-                file.write({"step": step} | of_row | {name: self.series(name)[step] for name in names - {"step"}})
-            file.write_again(self._written_again(contents))
-            if self.best_energy is not None and self.best_spins is not None:
-                file.write_best(self.best_energy, self.best_spins)
-            if self.finished:
-                file.finish()
 
 
 @public
@@ -252,9 +193,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     if isinstance(run, Result):
         saved, name = getattr(run, "configurations", None), "this run"
     else:
-        name = os.fspath(run)
-        with open_to_read(Path(run)) as file:
-            saved = in_file(file, complete_rows(file))
+        saved, name = configurations_in(read(as_path(run, "a run"))), os.fspath(run)
     if saved is None:
         raise InputError(
             f"{name} has saved no configurations: run it again with {argument('save_configurations', 1)} or more, into "
@@ -263,34 +202,43 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
     return saved
 
 
-def in_file(file: h5py.File, rows: int) -> Configurations | None:
-    """Lazily read configurations of the first rows of the run in an open file; None where none are saved."""
-    if CONFIGURATIONS not in file:
+def configurations_in(record: Record) -> Configurations | None:
+    """The configurations that a record holds, None where none are saved."""
+    if CONFIGURATIONS not in record.groups:
         return None
-    group, path = file[CONFIGURATIONS], Path(os.fsdecode(file.filename)).absolute()
-    sites, every = (int(group.attrs[name]) for name in ("sites", EVERY))
-    saved, spins = rows // every, group["spins"]
-    names = [spins.dims[axis][0].name.rpartition("/")[2] for axis in range(1, spins.ndim)]
-    axes = {"step": np.arange(saved)} | {name: group[name][...] for name in names if name != BYTE}
-    series = [name for name in group if name not in ("spins", "step") and not group[name].is_scale]
-
-    def read(first: int, end: int) -> Bits:
-        with open_to_read(path) as again:
-            bits: Bits = again[CONFIGURATIONS]["spins"][first:end]
-            return bits
-
-    return Configurations(axes, {name: group[name][:saved] for name in series}, sites, every, read)
+    group = record.groups[CONFIGURATIONS]
+    spins = group.arrays["spins"]
+    names = [name for name in spins.axes if name not in ("step", BYTE)]
+    saved = len(spins.values)
+    axes = {"step": np.arange(saved)} | {name: group[name] for name in names}
+    rows = [name for name, one in group.arrays.items() if one.axes == ("step",) and name != "step"]
+    sites, every = (int(group.attributes[name]) for name in ("sites", EVERY))
+    return Configurations(axes, {name: np.asarray(group[name]) for name in rows}, sites, every, spins.values)
 
 
-def in_memory(contents: Contents, kept: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Configurations | None:
-    if CONFIGURATIONS not in kept:
-        return None
-    group, numbers = kept[CONFIGURATIONS], contents.numbers[CONFIGURATIONS]
-    spins = next(s for s in contents.series if (s.group, s.name) == (CONFIGURATIONS, "spins"))
-    axes = {"step": group["step"]} | {name: np.asarray(contents.scales[name]) for name in spins.axes if name != BYTE}
-    of_rows = {name: values for name, values in group.items() if name not in ("spins", "step")}
-    bits = group["spins"]
-    return Configurations(axes, of_rows, numbers["sites"], numbers[EVERY], lambda first, end: bits[first:end])
+def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
+    """Returns contents that have room for configurations too, of all replicas that the first series is measured of.
+
+    Beside the spins of so many sites stands what says where a row of the measurements stands, such as its temperature,
+    and the sweeps done. There are so many rows of the run for ``every`` saved one; where it is 0 contents stay as they
+    are. Bit b of byte k is site 8 k + b; replicas stand in the order of their copies and temperatures.
+    """
+    if not every:
+        return contents
+    measured = {series.name: series for series in contents.series if series.group == MEASUREMENTS}
+    sweep = Series("sweep", (), np.int64, "sweeps done")
+    series = (
+        Series("step", (), np.int64, "saved row"),
+        Series("measurement", (), np.int64, "row of /measurements of the same moment"),
+        *({"sweep": sweep} | {name: measured[name] for name in contents.coordinates(MEASUREMENTS)}).values(),
+        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, f"spins, {BITS}"),
+    )
+    return replace(
+        contents,
+        scales={**contents.scales, BYTE: np.arange(-(-sites // 8))},
+        series=(*contents.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
+        numbers={**contents.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
+    )
 
 
 def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:

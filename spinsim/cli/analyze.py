@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -75,7 +76,6 @@ def analyze(
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.result import load
-    from spinsim.store import read_attributes
     from spinsim.store.contents import summary_series
 
     if every and columns:
@@ -84,10 +84,13 @@ def analyze(
         raise InputError(f"--by {by} is for the lines of a CSV file: add --csv FILE, or leave it out")
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
-    read = partial(recount, device=device or "auto") if from_configurations else load
+
+    def read(file: Path) -> Any:
+        result = load(file)
+        job_of(result.job).check_averages(file, result)
+        return recount(result, device or "auto") if from_configurations else result
+
     choose = partial(_names, columns=columns, every=every)
-    for file in files:
-        job_of(read_attributes(file)["job"]).check_averages(file)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     if reweight:
@@ -179,23 +182,33 @@ def _names(
 
 
 def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str]:
-    """Keep the averages in the file, without errors that cannot be trusted; lines on those it has no room for.
+    """Keep the averages in the file, without errors that cannot be trusted; lines that say why where this cannot be.
 
-    A file that another process writes is left as it is.
+    A file that another process writes, or that nobody may write here, is left as it is.
     """
     from spinsim.analysis.tables import summary_columns
-    from spinsim.store import open_to_append
+    from spinsim.record import Array, Record
+    from spinsim.store.contents import SUMMARY_GROUP, UNITS_OF_LADDERS
+    from spinsim.store.files import open_to_write
 
     columns = summary_columns(summary)
+    axis = room[0].axes[0]
+    scale = Array(columns[axis], (axis,), axis, UNITS_OF_LADDERS[axis])
+    arrays = {one.name: Array(columns[one.name], one.axes, one.long_name, one.units) for one in room}
     try:
-        with open_to_append(file) as opened:
-            unwritten = opened.write_summary({series: columns[series.name] for series in room})
+        with open_to_write(file) as opened:
+            if not opened.is_whole:
+                return wrapped("another program has added to the file, so its /summary is left as it is", "Note     ")
+            record = opened.record.copy()
+            record.groups[SUMMARY_GROUP] = Record({}, {axis: scale} | arrays)
+            opened.write(record)
     except InputError as error:
-        if not isinstance(error.__cause__, BlockingIOError):
-            raise
-        return wrapped("another process writes the file, so its /summary is left as it is", "Note     ")
-    lacking = ", ".join(name for name in summary.estimates if name in unwritten)
-    return wrapped(f"an older version made the file, without room for {lacking}", "Note     ") if lacking else []
+        if isinstance(error.__cause__, BlockingIOError):
+            return wrapped("another process writes the file, so its /summary is left as it is", "Note     ")
+        if isinstance(error.__cause__, PermissionError) or getattr(error.__cause__, "errno", None) == errno.EROFS:
+            return wrapped("the file cannot be written here, so its /summary is left as it is", "Note     ")
+        raise
+    return []
 
 
 def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
@@ -222,18 +235,20 @@ def show(
     ] = False,
 ) -> None:
     """Summarise files: settings, progress of the run and main numbers."""
-    from spinsim.store import read_attributes
+    from spinsim.result import load
 
-    told = [_solutions(file) if solution else job_of(read_attributes(file)["job"]).show(file) for file in files]
+    def said(file: Path) -> Told:
+        result = load(file)
+        return _solutions(result) if solution else job_of(result.job).show(file, result)
+
+    told = [said(file) for file in files]
     numbers = [one.numbers for one in told] if as_json else None
     _tell([one.lines for one in told], numbers, apart=not solution)
 
 
-def _solutions(file: Path) -> Told:
-    from spinsim.result import load
+def _solutions(result: Any) -> Told:
     from spinsim.solution import as_json, as_text
 
-    result = load(file)
     solutions = result.solutions
     return Told(as_json(solutions, result.model), as_text(solutions, result.model.name).split("\n"))
 

@@ -87,11 +87,11 @@ def plot(
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
     if file and file.suffix[1:].lower() in FORMATS:
         check_output(file, file.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
-    job = _job_of_all(files)
+    results = [load(file) for file in files]
+    job = _job_of_all(files, results)
     chosen = job.figures if len(files) == 1 else job.figures_of_several
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
-    results = [load(file) for file in files]
     _check_figure(job, figure_name, files, results)
     _check_options(job, chosen, figure_name, options)
     figures = job.draw(results, Drawing(figure_name, style, options, say, partial(say, err=True)))
@@ -132,10 +132,8 @@ def _stem(files: list[Path]) -> str:
     return f"{names[0][:_LONGEST]}+{len(files) - 1}-more-{digest[:8]}"
 
 
-def _job_of_all(files: list[Path]) -> Job:
-    from spinsim.store import read_attributes
-
-    jobs = [job_of(read_attributes(file)["job"]) for file in files]
+def _job_of_all(files: list[Path], results: list[Any]) -> Job:
+    jobs = [job_of(result.job) for result in results]
     for file, job in zip(files, jobs, strict=True):
         if len(files) > 1 and not job.figures_of_several.names:
             together = " or ".join(other.name for other in all_jobs() if other.figures_of_several.names)
@@ -192,14 +190,14 @@ def view(
     from spinsim.machine.outputs import write_outputs
     from spinsim.result import load
     from spinsim.saved import configurations
-    from spinsim.store import read_attributes
 
-    job = job_of(read_attributes(file)["job"])
+    result = load(file)
+    job = job_of(result.job)
     if "save_configurations" not in flags.places_of(job.config):
         raise InputError(
             f"{file} holds {job.a_run}, which has no configurations: spinsim plot {quoted(file)} draws what it has"
         )
-    panels = Panels(configurations(file), load(file).model.embedding, sample, copy)
+    panels = Panels(configurations(result), result.model.embedding, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
     kind = path.suffix.lower().removeprefix(".")
     if kind in ("gif", "mp4"):

@@ -87,7 +87,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             say(*wrapped(sentence))
     with job.progress(silent) as progress:
         try:
-            ran = to_file(plan, _watch(progress, silent))
+            result, ran = to_file(plan, _watch(progress, silent))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
@@ -98,7 +98,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     searches = getattr(plan.config.of_job, "target", None) is not None
     if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
         return
-    told = job.outcome(plan, progress.rate if ran else None)
+    told = job.outcome(plan, result, progress.rate if ran else None)
     if as_json:
         say_json(told.numbers)
     elif not quiet:
@@ -154,6 +154,9 @@ def resume(
     given: flags.Given,
     quiet: flags.Quiet = False,
     as_json: flags.AsJson = False,
+    drop_added: Annotated[
+        bool, flags.Flag("--drop-added", help="Go on where another program has added to FILE, without what it added.")
+    ] = False,
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
@@ -165,4 +168,4 @@ def resume(
     run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):
-        carry_out(plan_resume(file, changes, run), quiet, as_json)
+        carry_out(plan_resume(file, changes, run, drop_added=drop_added), quiet, as_json)

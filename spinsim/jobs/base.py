@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
-    import h5py
-
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
+    from spinsim.model.ising import Ising
+    from spinsim.record import Record
     from spinsim.result import Result
     from spinsim.run import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
-    from spinsim.store.contents import Form
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 
@@ -93,17 +92,14 @@ class Job:
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
     config: type[Config] = at("settings:{0}")  # the class of its configurations
     plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
-    form: Form = at("result:FORM")  # what the store must know of its files
-    read: Callable[[h5py.File, int, dict[str, str]], Result] = at("result:read")
-    """Returns the result of an open file, of its first rows and root attributes; DamageError where the numbers of the
-    file do not fit together."""
+    read: Callable[[Record, Ising], Result] = at("result:read")  # returns the result of a record and its model
     progress: Callable[..., Bar] = at("spinsim.run.progress:Bar")
     """Returns what counts and shows how far a run is, of whether it is silent."""
     describe: Callable[[Any], str] = at("report:describe")  # returns what is about to run by a plan, in one sentence
-    outcome: Callable[[Any, float | None], Told] = at("report:outcome")
-    """Returns what is said of a plan's run when it is done; its rate as its progress has it, None where the run was
-    finished before."""
-    show: Callable[[Path], Told] = at("report:show")  # returns what ``spinsim show`` says of a file
+    outcome: Callable[[Any, Any, float | None], Told] = at("report:outcome")
+    """Returns what is said of a plan's run when it is done, of its result; its rate as its progress has it, None where
+    the run was finished before."""
+    show: Callable[[Path, Any], Told] = at("report:show")  # returns what ``spinsim show`` says of a file and its result
     plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
     """Returns the figures of a result by their names, or their files (``plotting.plot``)."""
 
@@ -133,11 +129,7 @@ class Job:
         """Returns the names of the settings that say how long a run is; with more of them it goes on where it ended."""
         return ()
 
-    def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns what an early version may have meant by such tables, None where that is the same as today."""
-        return None
-
-    def check_averages(self, path: Path) -> None:
+    def check_averages(self, path: Path, result: Any) -> None:
         """Refuse a file whose series ``spinsim analyze`` cannot average, saying what to do with it instead."""
         raise InputError(
             f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run or of a "

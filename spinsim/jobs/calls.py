@@ -100,6 +100,7 @@ def resume(
     on_updates: OnUpdates | None = None,
     moves: Sequence[tuple[Move, int]] = (),
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
+    drop_added: bool = False,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or make a run or a search longer.
 
@@ -120,6 +121,7 @@ def resume(
         moves: Moves of your own that the run was given, each with its number of sweeps, by the
             same names.
         measure: Functions of your own that the run was given in Python, by name.
+        drop_added: True goes on where another program has added to the file, without what it added.
 
     Returns:
         The whole run; one that is finished already is read as it is.
@@ -130,7 +132,7 @@ def resume(
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
-    plan = plan_resume(Path(path), lengths, how, moves, measure)
+    plan = plan_resume(Path(path), lengths, how, moves, measure, drop_added)
     return carried_out(plan, path, progress, on_updates)
 
 
@@ -379,10 +381,9 @@ def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates
                 watch.on_warning(plan.model.caution)
             return plan.in_memory(watch)
         try:
-            to_file(plan, watch)
+            return to_file(plan, watch)[0]
         except KeyboardInterrupt:
             if not plan.path.exists():
                 raise
             how = f"ss.resume({str(plan.path)!r}) completes the run from its last checkpoint"
             raise KeyboardInterrupt(f"the run was saved: {how}") from None
-    return load(plan.path)

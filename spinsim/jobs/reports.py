@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -34,8 +33,6 @@ from spinsim.packing import LANES, Packing, block_count
 from spinsim.result import Result
 from spinsim.run import Plan
 from spinsim.run.identity import history_of, length_in_words
-from spinsim.saved import Configurations, in_file
-from spinsim.store import complete_rows, open_to_read, read_attributes
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
@@ -81,7 +78,7 @@ def head_of_steps(
         sweeps = measure_every or 1
         progress = f"{rows * sweeps} of {count(planned * sweeps, 'sweep' if measure_every else unit)}"
     lines = head(path, result, size, count(replicas, "replica"), progress, state)
-    saved = saved_in(path)
+    saved = getattr(result, "configurations", None)
     if saved is None:
         return lines
     each = count(saved.shape[0], "configuration")
@@ -134,16 +131,11 @@ def of_solution(plan: Plan[Any]) -> list[str]:
     return [f"spinsim show {quoted(plan.path)} --solution"] if plan.config.model.instance is not None else []
 
 
-def twice_as_long(plan: Plan[Any]) -> list[str]:
+def twice_as_long(plan: Plan[Any], result: Result) -> list[str]:
     """Returns the command that makes the run of a plan's file twice as long; none where nothing says how long it is."""
-    own = json.loads(read_attributes(plan.path)["config"])[plan.config.job]  # which may be longer than the plan
+    own = result.config[plan.config.job]  # which may be longer than the plan
     flags = [f" --{name.replace('_', '-')} {2 * own[name]}" for name in job_of(plan.config.job).lengths(plan.config)]
     return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
-
-
-def saved_in(path: Path) -> Configurations | None:
-    with open_to_read(path) as file:
-        return in_file(file, complete_rows(file))
 
 
 def completed_by(file: Path) -> str:

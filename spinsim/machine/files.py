@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,6 @@ except ImportError:  # not on Windows
 _PART: Final = ".spinsim-part"
 _RANDOM: Final = "[a-z0-9_]{8}"  # characters between, as tempfile has them
 NO_DIRECTORY: Final = "the working directory has been removed: change to another one"
-_HEAD_BYTES: Final = 2**16
 
 
 class Disk(io.FileIO):
@@ -55,19 +54,6 @@ class Disk(io.FileIO):
             self._failure = self._failure or error
             return size or 0
 
-    def find(self, mark: bytes) -> int:
-        """Where some bytes stand near the beginning, below 0 where they do not."""
-        self.seek(0)
-        return self.read(_HEAD_BYTES).find(mark)
-
-    def has(self, size: int, mark: bytes, at: int) -> bool:
-        """True if it is this long or longer and has these bytes at this place; else another program overwrote it."""
-        self.seek(max(0, at))
-        return os.fstat(self.fileno()).st_size >= size and (at < 0 or self.read(len(mark)) == mark)
-
-    def stop(self, reason: OSError) -> None:
-        self._failure = self._failure or reason
-
     def sync(self) -> None:
         try:
             os.fsync(self.fileno())
@@ -89,6 +75,10 @@ class Disk(io.FileIO):
             else:
                 return True
         return False
+
+    def again(self) -> Disk:
+        """The same file, open a second time, which shares the lock."""
+        return Disk(os.dup(self.fileno()), "r+")
 
     @property
     def mode_bits(self) -> int:
@@ -146,22 +136,44 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
         raise
 
 
-@contextlib.contextmanager
-def replacement(path: Path, old: Disk) -> Iterator[Disk]:
-    """A new file that takes the place of ``old``, at one stroke, when the block ends well; it has its permissions.
+def hold(path: Path) -> Disk:
+    """The file under a path, open and locked; what killed processes left near it is removed.
 
     Raises:
-        OSError: where the new one cannot be written, and where the path leads to another file by now.
+        OSError: where it cannot be opened; of kind BlockingIOError where another process has it open.
+    """
+    real = Path(os.path.realpath(path))
+    remove_stale(real.parent, real.name)
+    while True:
+        disk = Disk(path, "r+")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(disk)
+            disk.lock()
+            if disk.is_at(path):  # else another one took its place before it was locked
+                stack.pop_all()
+                return disk
+
+
+def replaced(path: Path, old: Disk, write: Callable[[Disk], object]) -> Disk:
+    """Let a new file, which ``write`` fills, take the place of ``old`` at one stroke, with its permissions.
+
+    Returns:
+        The new file, open and locked, as nobody else can have it open for writing.
+
+    Raises:
+        OSError: where the new one cannot be written.
+        FileNotFoundError: where the path leads to another file by now, or its folder has gone.
     """
     real = Path(os.path.realpath(path))
     with _temporary(real.parent, real.name) as disk:
-        yield disk
+        write(disk)
         os.chmod(disk.name, old.mode_bits)
         disk.sync()
         disk.check()
         if not old.is_at(real):
             raise FileNotFoundError(errno.ENOENT, "the file was moved, removed or replaced meanwhile", str(path))
         os.replace(disk.name, real)
+        return disk.again()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from spinsim.errors import InputError, argument
-from spinsim.machine.files import Disk, new_file, not_written, replacement
+from spinsim.machine.files import Disk, new_file, not_written, replaced
 
 CAPTION: Final = "Caption: "  # beginning of the caption of a figure, which tells it from other people's notes
 _HEAD_BYTES: Final = 4096
@@ -72,8 +72,8 @@ def _write(path: Path, content: bytes) -> None:
                 stream.write(content)
         else:
             target = Path(os.path.realpath(path))  # a link goes on leading to its file
-            with Disk(target) as old, replacement(target, old) as new:
-                new.write(content)
+            with Disk(target) as old:
+                replaced(target, old, lambda new: new.write(content)).close()
     except OSError as error:
         raise not_written(path, error) from error
 

@@ -119,10 +119,6 @@ class Graph:
         if self.lattice is None and self.embedding is not None:
             yield f"on {self.embedding.label} {self.embedding.periodic}".encode()
 
-    def with_list(self) -> Graph:
-        """This graph with its list of bonds, as earlier versions held all of them."""
-        return Graph(self.sites, self.edges, self.embedding, self.slices)
-
     @cached_property
     def edges(self) -> npt.NDArray[np.int32]:
         """End sites of each bond, shape (bonds, 2)."""

@@ -21,7 +21,6 @@ from spinsim.errors import InputError, MissingError, WrongTypeError
 from spinsim.inputs.arguments import judges
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
-from spinsim.machine.memory import require
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.graph import Graph
@@ -31,7 +30,6 @@ from spinsim.model.problems.labels import Labels, as_labels, label_text
 from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, are_rounded, finite, sums_at
 from spinsim.model.quanta import distinct, one_if_equal
 
-_BYTES_A_LISTED: Final = 24  # bonds, and what makes the list
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
 _MARK: Final = "sites"
@@ -71,7 +69,6 @@ class Ising(Hamiltonian, Exchanged):
         drawn: Recipe of couplings that are drawn later (+-J of ``EdwardsAnderson``), else None.
         field_changes: True if the field changes during the run.
         origin: Settings of ``[model]`` that made it, as far as they do not follow from it.
-        stated_sha256: Identity that a file gives the model; empty where it is in none.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -103,10 +100,9 @@ class Ising(Hamiltonian, Exchanged):
         self.problem: Quadratic | None = None
         self.field_changes = False
         self.origin: dict[str, Any] = {}
-        self.stated_sha256 = ""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "stated_sha256" in vars(self) and name not in vars(self) and not hasattr(type(self), name):
+        if "origin" in vars(self) and name not in vars(self) and not hasattr(type(self), name):
             raise MissingError(
                 f"a model has no {name} to set: give couplings and fields to ss.Ising, a field beside them to "
                 "model.in_field"
@@ -205,12 +201,9 @@ class Ising(Hamiltonian, Exchanged):
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
         Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
-        values as one number. Earlier versions took more of them as lists.
+        values as one number.
         """
-        own = sha256_of(self, self.graph.is_listed, self.drawn)
-        if self.stated_sha256 in ("", own) or self.graph.is_listed:
-            return own
-        return self.stated_sha256 if self.stated_sha256 == former_sha256_of(self) else own
+        return sha256_of(self, self.graph.is_listed, self.drawn)
 
     def in_field(self, field: float) -> Ising:
         """This model in a uniform field, which is added to its own fields.
@@ -267,10 +260,6 @@ class Ising(Hamiltonian, Exchanged):
         if self.maxcut_weight is None:
             raise MissingError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
-
-
-def former_sha256_of(model: Ising) -> str:  # of earlier versions, for a model whose bonds are not listed
-    return sha256_of(model, not model.graph.is_huge, None)
 
 
 def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
@@ -331,14 +320,6 @@ def repeated(model: Ising, times: int) -> Ising:
     both = model.couplings, model.fields
     groups.couplings, groups.fields = (rows[order] if len(rows) > 1 else rows for rows in both)
     return groups
-
-
-def with_list(model: Ising) -> Ising:
-    """A model with the list of its bonds, as earlier versions wrote all models to files."""
-    require(_BYTES_A_LISTED * model.bonds, f"the list of bonds of {model.name}")
-    same = copy(model)
-    same.graph = model.graph.with_list()
-    return same
 
 
 def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:

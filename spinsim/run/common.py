@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import json
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, Self, TypeVar
@@ -20,29 +17,27 @@ import numpy as np
 import numpy.typing as npt
 
 import spinsim
-from spinsim import rng, store
+from spinsim import rng
 from spinsim.engine import Dynamics, Engine, Planned, check_memory, resolve_device
 from spinsim.engine.choosing import choose, update_of
 from spinsim.engine.dynamics import STARTS
-from spinsim.engine.given import GIVEN, name_of
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.machine import signals
-from spinsim.machine.files import folder_of
-from spinsim.machine.memory import readable
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import degrees_along
 from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising, described, described_in, with_list
+from spinsim.model.ising import Ising, described
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
+from spinsim.record import Record
 from spinsim.registry import record_of
-from spinsim.result import Result, load, when_asked
+from spinsim.result import Result, result_of, when_asked
 from spinsim.run import identity
 from spinsim.run.functions import Functions, functions_of
 from spinsim.run.own import check_code
@@ -53,7 +48,9 @@ from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
 from spinsim.solution import check_solution, write_solution
-from spinsim.store.contents import Contents
+from spinsim.store.contents import START
+from spinsim.store.files import read, text_attributes
+from spinsim.store.models import model_of
 
 
 class Saving:
@@ -123,6 +120,7 @@ class Plan(Generic[AnyConfig]):
     """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
     moves: OwnMoves = ()  # moves of the user's own between sweeps, each with its number of sweeps
     measure: Functions | None = None  # observables of the user's own that were given as functions, by name
+    drop_added: bool = False  # True if parts of the file that other programs added may go
 
     def __post_init__(self) -> None:
         if self.solution is not None:
@@ -154,12 +152,15 @@ class Plan(Generic[AnyConfig]):
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
         return config
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        """Run it into its file, which has been begun or is to be created; it is opened with ``open_own``."""
+    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
+        """Run it, in memory or into its file, which is new unless a record of the run is ``stored`` there already."""
         raise NotImplementedError
 
     def in_memory(self, watch: Watch) -> Any:
-        raise NotImplementedError
+        """Run it without a file and return its result."""
+        result = result_of(self.config.job, self.carry_out(NEVER, watch, in_file=False), self.model)
+        self.write_solution(result)
+        return result
 
     @property
     def of_job(self) -> Any:
@@ -277,7 +278,7 @@ def usual_path(config: Config, name: str, config_sha256: str) -> Path:
     if record_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
-                if config_sha256 in identity.lengths(store.read_attributes(path)):
+                if config_sha256 in identity.lengths(text_attributes(read(path))):
                     return path
     return usual
 
@@ -306,13 +307,6 @@ def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
     return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
 
-def _as_stated(plan: AnyPlan, sha256: str, listed: bool) -> AnyPlan:
-    """The plan with the identity that a file of an earlier version gives its model, and the bonds that it lists."""
-    model = with_list(plan.model) if listed else copy(plan.model)
-    model.stated_sha256 = sha256
-    return replace(plan, model=model, attributes=plan.attributes | _identities(plan.config, model))
-
-
 def _identities(config: Config, model: Ising) -> dict[str, str]:
     """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
     content = model.content_sha256()
@@ -327,106 +321,87 @@ def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
-def as_in_file(plan: AnyPlan) -> tuple[AnyPlan, bool]:
-    """A plan as its file has it by now, and whether nothing is left to do.
+def as_in_file(plan: AnyPlan, record: Record) -> tuple[AnyPlan, bool]:
+    """A plan as the record of its file has it, and whether nothing is left to do.
 
     Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
     Where the file has a shorter one, the plan goes on with that, unless it has met its target.
     """
-    try:
-        with store.open_to_read(plan.path) as file:
-            attributes, rows = store.text_attributes(file), store.complete_rows(file)
-            listed, met = store.lists_bonds(file), has_met_target(file)
-    except InputError as error:
-        if isinstance(error.__cause__, BlockingIOError):
-            raise
-        reason = str(error).rpartition(": ")[0]
-        raise InputError(f"{reason} and is never overwritten: {another_path()}") from error
-    rng.check_dynamics(identity.dynamics_number(attributes), str(plan.path))
-    if not plan.model.graph.is_listed:
-        plan = _as_stated(plan, attributes.get("model_sha256", ""), listed)
-    own, stored = plan.attributes["config_sha256"], attributes.get("config_sha256")
-    is_whole = stored == own and "finished" in attributes
-    was_unpacked = attributes.get("engine", "").endswith(f", {Packing.UNPACKED}")
-    if plan.first_packing is Packing.REPLICA and was_unpacked and not is_whole:
-        raise InputError(
-            f"{plan.path} is of an earlier version of spinsim, which updated such graphs unpacked, with "
-            "other bits: go on with the version that wrote it, or run it anew under another name"
-        )
+    attributes = text_attributes(record)
+    rng.check_dynamics(int(attributes["dynamics"]), str(plan.path))
+    own, stored = plan.attributes["config_sha256"], attributes["config_sha256"]
     if stored == own:
-        return plan, is_whole
+        return plan, "finished" in attributes
     if stored == plan.extends:
         return plan, False
-    known, model_sha256 = own in identity.lengths(attributes), plan.attributes["model_sha256"]
-    same = attributes["job"] == plan.config.job and (known or attributes.get("model_sha256") == model_sha256)
+    known = own in identity.lengths(attributes)
+    same = attributes["job"] == plan.config.job and attributes["model_sha256"] == plan.attributes["model_sha256"]
     if not same or not record_of(plan.config.job).lengths(plan.config):
         raise identity.another(plan.path)
-    identity.check_stored(plan.path, attributes, model_sha256)
-    stored_config = identity.config_of(plan.path, attributes, model_sha256)
+    stored_config = identity.config_of(attributes)
     if not known and not identity.is_longer(plan.config, stored_config):
         raise identity.another(plan.path)
-    if not known and not met:
+    if not known and not has_met_target(record):
         return as_longer(plan, attributes), False
     config = replace(stored_config, run=plan.config.run)
-    done = "finished" in attributes or plan.is_done(rows)
+    done = "finished" in attributes or plan.is_done(identity.rows_of(record))
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
 
 
-def to_file(plan: Plan[Any], watch: Watch = SILENT) -> bool:
-    """Run a plan into its file; False where the file already holds the finished run.
+def _stored_at(path: Path) -> Record | None:
+    """The record of a file, None where there is no file; it may hold anything that spinsim wrote."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read(path)
+    except InputError as error:
+        raise InputError(f"{str(error).rpartition(': ')[0]} and is never overwritten: {another_path()}") from error
+
+
+def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
+    """Run a plan into its file; return the result, and False where the file already held the finished run.
 
     A file of the same configuration that was cut short is completed from its last checkpoint.
     """
-    begun = os.path.lexists(plan.path)
-    present, done = as_in_file(plan) if begun else (plan, False)
-    if begun:
-        check_code(plan.path, functions_of(getattr(plan.of_job, "measure", None), plan.measure))
+    stored = _stored_at(plan.path)
+    present, done = (plan, False) if stored is None else as_in_file(plan, stored)
+    if stored is not None:
+        check_code(plan.path, stored, functions_of(getattr(plan.of_job, "measure", None), plan.measure))
+    record = stored
     if not done:
         if present.model.caution:
             watch.on_warning(present.model.caution)
         saving = Saving(present.config.run.checkpoint_every)
         with signals.stopping_on_signals(saving.stop):
             try:
-                present.carry_out(begun, saving, watch)
+                record = present.carry_out(saving, watch, in_file=True, stored=stored)
             except identity.AlreadyFinishedError:
-                done = True
+                record, done = read(plan.path), True
+    assert record is not None  # noqa: S101  (it was there, or was made)
+    result = result_of(plan.config.job, record, present.model)
     if plan.solution is not None:
-        plan.write_solution(load(plan.path))
-    return not done
-
-
-def check_disk(path: Path, model: Ising, replicas: int, contents: Contents, rows: int) -> None:
-    folder = folder_of(path)
-    while not folder.exists():
-        folder = folder.parent
-    constant = store.stored_bytes(model) + 8 * replicas * model.samples + 2**17
-    needed = contents.room(rows) + 3 * contents.sums_bytes + constant
-    room = shutil.disk_usage(folder).free
-    if needed > room:
-        raise InputError(
-            f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
-            f"use fewer steps, samples or replicas, save fewer configurations, or {another_path()}"
-        )
+        plan.write_solution(result)
+    return result, not done
 
 
 def plan_resume(
-    path: Path, changes: Values, run: Values, moves: OwnMoves = (), measure: Functions | None = None
+    path: Path,
+    changes: Values,
+    run: Values,
+    moves: OwnMoves = (),
+    measure: Functions | None = None,
+    drop_added: bool = False,
 ) -> Plan[Any]:
     """The plan of the run that a file holds, with other settings of its job and its run; None leaves one as it was.
 
     Raises:
         InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
     """
-    with store.open_to_read(path) as file:
-        attributes, model, start = store.text_attributes(file), store.read_model(file), store.read_start(file)
-        met = has_met_target(file)
-    rng.check_dynamics(identity.dynamics_number(attributes), str(path))
-    model_sha256 = model.content_sha256()
-    identity.check_stored(path, attributes, model_sha256)
-    model.origin = described_in(json.loads(attributes["config"]))
-    config = identity.config_of(path, attributes, model_sha256)
-    _check_start(path, config, start, "finished" in attributes)
+    record = read(path)
+    attributes, model, start = text_attributes(record), model_of(record), record.get(f"{START}/spins")
+    rng.check_dynamics(int(attributes["dynamics"]), str(path))
+    config, met = identity.config_of(attributes), has_met_target(record)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = record_of(config.job)
     changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
@@ -434,7 +409,7 @@ def plan_resume(
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
     device = resolve_device(config.run.device, config.run.gpus)
-    own = {"moves": moves, "measure": measure}
+    own: dict[str, Any] = {"moves": moves, "measure": measure, "drop_added": drop_added}
     plan: Plan[Any] = job.plan_type(config, model, device, *identify(config, model), start=start, **own)
     unchanged = plan.attributes["config_sha256"] == attributes["config_sha256"]
     return plan if unchanged or not set(job.lengths(config)) & set(changes) else as_longer(plan, attributes)
@@ -444,11 +419,3 @@ def _typed(given: Values, settings: Mapping[str, Setting]) -> dict[str, Any]:
     """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}
-
-
-def _check_start(path: Path, config: Config, start: npt.NDArray[np.int8] | None, is_finished: bool) -> None:
-    """Refuse a file whose initial configurations are not those of its run; a saved result has none."""
-    named = getattr(config.of_job, "start", None)
-    lost = start is None and str(named).startswith(GIVEN) and not is_finished
-    if lost or (start is not None and name_of(start) != named):
-        raise InputError(f"{path} is damaged, its start is not the one of its configuration: take another copy of it")

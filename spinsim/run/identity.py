@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim import store
 from spinsim.errors import InputError, another_path, worded
 from spinsim.inputs.texts import count
 from spinsim.machine.files import is_locked
+from spinsim.record import Record
 from spinsim.registry import record_of
-from spinsim.settings.config import Config, kinds_of, sha256
-from spinsim.store.contents import Arrays, Contents
+from spinsim.settings.config import Config
+from spinsim.store import files, segments
+from spinsim.store.contents import EVERY, Arrays
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
 _LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
@@ -29,38 +30,10 @@ class AlreadyFinishedError(Exception):
     """Another process has finished the run meanwhile."""
 
 
-def config_of(path: Path, attributes: Mapping[str, str], model_sha256: str) -> Config:
-    tables = _tables(attributes, model_sha256)
-    if _is_own(attributes, tables):
-        config: Config = record_of(attributes["job"]).config.from_tables(tables)
-        return config
-    raise InputError(f"{path} holds no configuration to go on with: an earlier version saved it from Python")
-
-
-def _tables(attributes: Mapping[str, str], model_sha256: str) -> Any:
-    """The tables of a file's configuration, as the version that wrote them meant them."""
-    tables = json.loads(attributes["config"])
-    meant = record_of(attributes["job"]).as_once_meant(tables) if _is_own(attributes, tables) else None
-    if meant is not None:
-        with contextlib.suppress(InputError):
-            if _identity(attributes, meant, model_sha256) == attributes.get("config_sha256"):
-                return meant
-    return tables
-
-
-def _is_own(attributes: Mapping[str, str], tables: Any) -> bool:
-    """Return True if the tables are a configuration of the file's job; Python calls have others."""
-    return bool(tables.keys() == kinds_of(record_of(attributes["job"]).config).keys())
-
-
-def _identity(attributes: Mapping[str, str], tables: Any, model_sha256: str) -> str:
-    instance = tables["model"]["instance"] is not None
-    job: type[Config] = record_of(attributes["job"]).config
-    return job.identity(tables, model_sha256 if instance else None, dynamics_number(attributes))
-
-
-def dynamics_number(attributes: Mapping[str, str]) -> int:
-    return int(attributes.get("dynamics", "1"))
+def config_of(attributes: Mapping[str, str]) -> Config:
+    """The configuration of a run, from the root attributes of its record."""
+    config: Config = record_of(attributes["job"]).config.from_tables(json.loads(attributes["config"]))
+    return config
 
 
 def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
@@ -69,28 +42,12 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
         return {}
     # What is wrong with a file is told later.
     with contextlib.suppress(InputError, AttributeError, KeyError, TypeError, ValueError):
-        attributes = store.read_attributes(Path(path))
+        attributes = files.read(path).attributes
         tables = json.loads(attributes["config"])
         replicas = tables["run"]["replicas"]
         if attributes["job"] == job and isinstance(replicas, int) and replicas and tables[job].keys():
             return dict(tables)
     return {}
-
-
-def check_stored(path: Path, attributes: Mapping[str, str], model_sha256: str) -> None:
-    """Refuse a file whose parts do not belong together."""
-    if attributes.get("model_sha256", model_sha256) != model_sha256:  # older files have none
-        raise InputError(f"{path} is damaged, its model is not the one of its model_sha256: take another copy of it")
-    try:
-        tables = _tables(attributes, model_sha256)
-        own = _is_own(attributes, tables)
-        identity = _identity(attributes, tables, model_sha256) if own else sha256(attributes["config"])
-    except (KeyError, TypeError, ValueError, AttributeError, InputError):
-        identity = ""
-    if identity != attributes.get("config_sha256"):
-        raise InputError(
-            f"{path} is damaged, its configuration is not the one of its config_sha256: take another copy of it"
-        )
 
 
 def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -116,7 +73,7 @@ def extended_history(attributes: Mapping[str, str], config: Config, command: str
     own = {name: getattr(config.of_job, name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
     entries = history_of(attributes) or [first | {name: before[name] for name in names}]
-    entries.append(_entry(command, store.stamp(), identity) | own)
+    entries.append(_entry(command, files.stamp(), identity) | own)
     while len(text := json.dumps(entries)) > _MOST_HISTORY:
         del entries[1]
     return text
@@ -133,22 +90,29 @@ def length_in_words(entry: Mapping[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def open_own(plan: Any, begun: bool) -> Iterator[store.RunFile]:
-    """The file of a plan open for appending, once its identity has been checked under the lock.
+def open_own(plan: Any) -> Iterator[files.RunFile]:
+    """The file of a plan, locked, once it is known to hold this run, or the shorter one that it goes on with.
 
     Raises:
-        InputError: where it holds another run or is damaged.
+        InputError: where it holds another run, is damaged or changed.
         AlreadyFinishedError: where nothing is left to do.
     """
-    with store.open_to_append(plan.path) as file:
-        if begun:
-            attributes, model_sha256 = file.identity()
-            check_stored(plan.path, attributes, model_sha256)
-            others = {"config_sha256": attributes["config_sha256"], "model_sha256": model_sha256}
-            if any(plan.attributes[name] != value for name, value in others.items()):
-                raise another(plan.path)
-            if "finished" in attributes:
-                raise AlreadyFinishedError
+    with files.open_to_write(plan.path) as file:
+        if not file.is_whole and not plan.drop_added:
+            call = worded("spinsim resume --drop-added", "ss.resume(path, drop_added=True)")
+            raise InputError(
+                f"{plan.path} has parts that another program added, which going on would drop: copy them elsewhere, "
+                f"then {call} goes on without them"
+            )
+        attributes = files.text_attributes(file.record)
+        known = plan.attributes["config_sha256"], plan.extends
+        if (
+            attributes.get("config_sha256") not in known
+            or attributes["model_sha256"] != plan.attributes["model_sha256"]
+        ):
+            raise another(plan.path)
+        if attributes["config_sha256"] == known[0] and "finished" in attributes:
+            raise AlreadyFinishedError
         yield file
 
 
@@ -158,17 +122,34 @@ def another(path: Path) -> InputError:
 
 def verify(path: Path) -> str:
     """Read all of a file; what can be said of it in a few words."""
-    written = is_locked(path)
-    with store.open_to_read(path) as file:
-        attributes, rows = store.text_attributes(file), store.complete_rows(file)
-        summed = store.verify(file, written)
-        model_sha256 = store.read_model(file).content_sha256()
-    if attributes["config_sha256"]:  # results that were put together by hand have none
-        check_stored(path, attributes, model_sha256)
-    if written:
-        return f"whole as far as it is: {count(rows, 'row')}, another process writes it"
-    state = "finished" if "finished" in attributes else "not finished"
-    return f"whole, {state}: {count(rows, 'row')}" + ("" if summed else ", which carry no checksums of their own")
+    record, is_whole = files.read_and_compare(path)
+    for group in record.groups.values():
+        for one in segments.listed(group.attributes.get(segments.LISTED, "")):
+            segments.verify(path.parent, one)
+    whole = "whole" if is_whole else "all that spinsim wrote is whole, other programs have added to it"
+    state = "another process writes it" if is_locked(path) else "not finished"
+    state = "finished" if "finished" in record.attributes else state
+    return f"{whole}, {state}: {count(rows_of(record), 'row')}"
+
+
+def rows_of(record: Record) -> int:
+    """Rows of the run that a record has."""
+    lengths = [
+        (len(group.arrays["step"].values) + 1) * int(group.attributes.get(EVERY, 1)) - 1
+        for group in record.groups.values()
+        if "step" in group.arrays
+    ]
+    return min(lengths, default=0)
+
+
+def check_stored_state(path: Path, saved: Arrays, like: Arrays) -> None:
+    """Refuse a checkpoint whose arrays have not the names and forms of the run's own."""
+
+    def forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], bool]]:
+        return {name: (np.shape(one)[1:], np.asarray(one).dtype.kind == "f") for name, one in arrays.items()}
+
+    if forms(saved) != forms(like):
+        raise files.damaged(path, "its checkpoint is of another run")
 
 
 def is_longer(config: Config, shorter: Config) -> bool:
@@ -179,19 +160,3 @@ def is_longer(config: Config, shorter: Config) -> bool:
         return False
     lengthened = replace(shorter, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
     return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
-
-
-def make_room(plan: Any, contents: Contents, rows: int, like: Arrays, thin: int) -> None:
-    """Make room in the file of a plan for all that the longer run has."""
-
-    def check(stored: Mapping[str, str], model_sha256: str) -> None:
-        check_stored(plan.path, stored, model_sha256)
-        if stored["config_sha256"] != plan.extends or model_sha256 != plan.attributes["model_sha256"]:
-            raise InputError(
-                f"{plan.path} was changed by another process meanwhile: "
-                f"look at it with {worded('spinsim show', 'ss.load')} and begin again"
-            )
-
-    named = {name: plan.attributes[name] for name in ("config", "config_sha256", "history")}
-    shapes = {name: np.shape(array) for name, array in like.items()}
-    store.extend(plan.path, contents, rows, check, named, shapes, thin)

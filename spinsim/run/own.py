@@ -7,7 +7,6 @@ which code it had.
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
@@ -15,11 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.bits import unpacked_spins
 from spinsim.engine import Engine
 from spinsim.engine.protocols import Spins, bits_of
@@ -27,12 +24,12 @@ from spinsim.errors import InputError, another_path
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
-from spinsim.observables.table import TABLE, own_observables
-from spinsim.run.functions import Functions, are_of_other_code, call_measure, code_number, names_of
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series, dataset_of, plain_of, summary_series
-from spinsim.store.datasets import CHECKSUM
+from spinsim.observables.table import TABLE
+from spinsim.record import Record
+from spinsim.run.functions import Functions, are_of_other_code, call_measure, code_number
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series
 
-_SINGLE: Final = 3  # axes of a number for each configuration of a run on a ladder
+OWN_SERIES: Final = "own observable "  # how the long name of a series begins
 _CODE: Final = "_code"  # behind a function's name, in the name of the attribute that tells its code
 REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
 
@@ -93,14 +90,15 @@ class Own:
     def in_contents(self, contents: Contents) -> Contents:
         """Returns contents that have their series too."""
         taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
-        taken |= {*COORDINATES, CHECKSUM, "spins"}
+        taken |= {*COORDINATES, "spins"}
         for one in self.series:
             if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
                 raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
-        more = with_series if self._state == REPLICAS else with_summary
         codes = {f"{name}{_CODE}": code_number(function) for name, function in self._functions.items()}
         said = {**contents.numbers.get(MEASUREMENTS, {}), **{name: code for name, code in codes.items() if code}}
-        return more(replace(contents, numbers={**contents.numbers, MEASUREMENTS: said}), self.series, self._scales)
+        return with_series(
+            replace(contents, numbers={**contents.numbers, MEASUREMENTS: said}), self.series, self._scales
+        )
 
     def row(
         self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
@@ -154,14 +152,6 @@ def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) 
     return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
 
 
-def with_summary(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
-    """Returns contents of a run on a ladder with more series, and room for averages of those that are numbers."""
-    single = [one for one in series if len(one.axes) == _SINGLE]
-    names, axes = [one.name for one in single], [one.axes[-1] for one in single]
-    summary = summary_series(own_observables(names), *axes[:1])
-    return with_series(replace(contents, sums=(*contents.sums, *summary)), series, scales)
-
-
 SeriesOfOwn = tuple[tuple[Series, ...], Scales]
 """Series of own observables, and the axes that they have of their own."""
 
@@ -171,55 +161,38 @@ def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: Axes) -
     series, scales = [], Scales()
     for name, (shape, kind) in forms.items():
         further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
-        series.append(Series(name, (*first, *further), kind, f"own observable {name}"))
+        series.append(Series(name, (*first, *further), kind, f"{OWN_SERIES}{name}"))
         scales |= further
     return tuple(series), scales
 
 
-def own_of_result(measured: Mapping[str, npt.NDArray[Any]], first: Axes) -> SeriesOfOwn:
-    return _described({name: (values.shape, values.dtype.type) for name, values in measured.items()}, first)
+def check_series(path: Path, stored: Record, contents: Contents) -> None:
+    for name in names_in(stored):
+        now = next(one for one in contents.series if one.name == name)
+        series = stored[now.path]
+        if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
+            raise InputError(
+                f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
+                f"{series.shape[1:]}: give the function that the run began with"
+            )
 
 
-def own_in_file(file: h5py.File, first: Axes) -> SeriesOfOwn:
-    forms: dict[str, tuple[tuple[int, ...], type]] = {}
-    for name in names_in_file(file):
-        series = plain_of(file[MEASUREMENTS], name)
-        kind = np.int64 if series.dtype.kind == "i" else np.float64
-        dataset_of(file[MEASUREMENTS], name, kind, (None, *series.shape[1:]))
-        forms[name] = series.shape, kind
-    return _described(forms, first)
-
-
-def check_series(path: Path, contents: Contents) -> None:
-    with store.open_to_read(path) as file:
-        for name in names_in_file(file):
-            now = next(one for one in contents.series if one.name == name)
-            series = file[now.path]
-            if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
-                raise InputError(
-                    f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
-                    f"{series.shape[1:]}: give the function that the run began with"
-                )
-
-
-def check_code(path: Path, functions: Functions) -> None:
+def check_code(path: Path, stored: Record, functions: Functions) -> None:
     """Refuse functions whose code is not that with which the run of a file began."""
-    with store.open_to_read(path) as file:
-        for name, function in functions.items():
-            if are_of_other_code(int(file[MEASUREMENTS].attrs.get(f"{name}{_CODE}", 0)), code_number(function)):
-                raise InputError(
-                    f"measure {name} has other code than when {path} began: give the function that the run began with, "
-                    f"or {another_path()}"
-                )
+    for name, function in functions.items():
+        before = int(stored.group(MEASUREMENTS).attributes.get(f"{name}{_CODE}", 0))
+        if are_of_other_code(before, code_number(function)):
+            raise InputError(
+                f"measure {name} has other code than when {path} began: give the function that the run began with, "
+                f"or {another_path()}"
+            )
 
 
-def names_in_file(file: h5py.File) -> list[str]:
-    """Returns the names of a user's own observables that the configuration of a file has.
+def names_in(record: Record) -> list[str]:
+    """The names of a user's own observables that a record has."""
+    return [name for name, one in record.group(MEASUREMENTS).arrays.items() if one.long_name.startswith(OWN_SERIES)]
 
-    A configuration that cannot be read has none: its digest tells that it is damaged.
-    """
-    try:
-        text = json.loads(file.attrs["config"])[file.attrs["job"]].get("measure")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return []
-    return names_of(text) if isinstance(text, str) else []
+
+def measured_in(record: Record) -> dict[str, npt.NDArray[Any]]:
+    """A user's own observables, by their names."""
+    return {name: np.asarray(record[f"{MEASUREMENTS}/{name}"]) for name in names_in(record)}

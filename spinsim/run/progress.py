@@ -12,7 +12,7 @@ from spinsim.errors import InputError
 from spinsim.machine.clock import compiling_seconds, seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
 from spinsim.run.common import Plan, Watch
-from spinsim.run.sampled import TimedError
+from spinsim.run.recording import TimedError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task

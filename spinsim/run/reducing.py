@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu_reduction import Best
@@ -23,9 +21,9 @@ from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
+from spinsim.record import Record
 from spinsim.sampling.tempering import Reducing
-from spinsim.store import checkpoints
-from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, DamageError, Series, axis_of, group_of, number_of
+from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, Series
 
 REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"
@@ -160,54 +158,6 @@ def _stored(reduced: Reduced) -> list[str]:
     return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
 
 
-def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
-    """Return the contents of a file, by its own axes, with the sums that it holds."""
-    if REDUCED not in file:
-        _check_without_sums(file)
-        return contents
-    group = group_of(file, REDUCED)
-    stride = int(number_of(group, STRIDE, "iu"))
-    if stride < 0 or stride & (stride - 1):
-        raise DamageError(f"the stride {stride} of its series is no power of two")
-    _check_rows(file, stride)
-    measured = [s for s in contents.series if s.group == MEASUREMENTS and s.axes and s.name not in file[MEASUREMENTS]]
-    contents = replace(contents, series=tuple(s for s in contents.series if s not in measured))
-    lacking = _OPTIONAL - set(group)
-    stored = [
-        name
-        for name, (axes, _) in _STORED.items()
-        if (name in group if name in _OVER_ENERGY else lacking.isdisjoint(axes))
-    ]
-    axes = {one for name in stored for one in _STORED[name][0]} - _OF_RUN
-    scales = {one: axis_of(group, one, None if one in _NAMED else np.int64) for one in sorted(axes)}
-    kinds: dict[str, type] = dict.fromkeys(stored, np.float64)
-    kinds |= {name: np.int64 for name in stored if name in {"walk_squares", "measurements", *_OVER_ENERGY}}
-    kinds |= {name: np.uint32 for name in stored if name.endswith("_histogram")}
-    return _with_group(contents, scales, kinds, stride, axis)
-
-
-def _check_without_sums(file: h5py.File) -> None:
-    """Refuse a file that must have sums: its checkpoints do, or its series have fewer rows than the run measured."""
-    slot = file.get(f"{checkpoints.GROUP}/0")
-    if isinstance(slot, h5py.Group) and any(name.startswith(PREFIX) for name in list(slot)):
-        raise DamageError("its checkpoints have sums that the file lacks")
-    settings = json.loads(file.attrs["config"]).get(file.attrs["job"], {})
-    may_end_early = any(settings.get(name) is not None for name in ("target", "time_limit"))
-    if not file.attrs["finished"] or may_end_early or not {"sweeps", "measure_every"} <= settings.keys():
-        return
-    rows, measured = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
-    if rows < measured:
-        raise DamageError(f"its series have {rows} rows of {measured} measurements, and it lacks the sums over all")
-
-
-def _check_rows(file: h5py.File, stride: int) -> None:
-    settings = json.loads(file.attrs["config"])[file.attrs["job"]]
-    rows, most = len(file[f"{MEASUREMENTS}/sweep"]), settings["sweeps"] // settings["measure_every"]
-    expected = Keeping(True, stride).rows(most)
-    if rows > expected or (file.attrs["finished"] and rows < expected):
-        raise DamageError(f"of the stride {stride} its series cannot have {rows} rows")
-
-
 def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], stride: int, axis: str) -> Contents:
     sums = tuple(
         Series(name, tuple(axis if one == "*" else one for one in axes), kinds[name], words, "1", REDUCED)
@@ -218,50 +168,23 @@ def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], s
     return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbers=numbers)
 
 
-def reduced_in(
-    file: h5py.File, attributes: Mapping[str, str], reduced: Callable[[Mapping[str, Any]], Reduced]
-) -> ReducedRun | None:
-    """Return what a result has of the sums of a file, None where it keeps all series in full.
-
-    Of an unfinished run they are those of its last checkpoint.
-    """
-    if REDUCED not in file:
+def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) -> ReducedRun | None:
+    """Return what a result has of the sums of a record, None where it keeps all series in full."""
+    if REDUCED not in record.groups:
         return None
-    settings, group = json.loads(attributes["config"])[attributes["job"]], file[REDUCED]
+    settings = json.loads(record.attributes["config"])[record.attributes["job"]]
+    group = record.groups[REDUCED]
     plan = replace(reduced(settings), by_energy=RANGE in group)
-    if [name.decode() for name in group["term"][...]] != [term.name for term in plan.terms]:
-        raise DamageError("its sums are of other terms than those of its run")
-    for name in _stored(plan):
-        if name not in group or group[name].shape != plan.arrays()[name][0]:
-            raise DamageError(f"its sums lack {name}, or have another form of it")
-    saved = {} if "finished" in attributes else store.last_saved(file)
-    paths = {name: f"{REDUCED}/{name}" for name in _STORED if name in group}
-    arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
-    made, most = arrays["measurements"], settings["sweeps"] // settings["measure_every"]
-    if (made != made[0]).any() or not 0 <= made[0] <= most or ("finished" in attributes and made[0] != most):
-        raise DamageError(f"its sums cannot be of {made[0]} measurements")
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise DamageError("its sums are not finite")
-    return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attrs[STRIDE]))
+    arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
+    return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
 
 
-def with_sums_of_result(contents: Contents, result: Any, axis: str) -> Contents:
-    """Return the contents of the file of a result, with the sums that it has and without series that it lacks."""
-    if result.reduced is None:
-        return contents
-
-    def is_there(s: Series) -> bool:
-        return s.group != MEASUREMENTS or not s.axes or result.series(s.name).shape[1:] == contents.shape(s)
-
-    kept = tuple(filter(is_there, contents.series))
-    return with_sums(replace(contents, series=kept), result.reduced.reduced, result.reduced.stride, axis)
-
-
-def keeping_in(file: h5py.File) -> Keeping:
-    if REDUCED not in file:
+def keeping_in(record: Record) -> Keeping:
+    if REDUCED not in record.groups:
         return EVERYTHING
-    names = tuple(name for name, item in file[MEASUREMENTS].items() if item.ndim > 1)
-    return Keeping(True, int(file[REDUCED].attrs[STRIDE]), names, RANGE in file[REDUCED])
+    group, measured = record.groups[REDUCED], record.group(MEASUREMENTS).arrays
+    names = tuple(name for name, one in measured.items() if len(one.axes) > 1)
+    return Keeping(True, int(group.attributes[STRIDE]), names, RANGE in group)
 
 
 def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
@@ -311,7 +234,3 @@ class MeasurementSums:
         arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
         self.reduction.restore(arrays)
         self.reduction.restore_lowest(best.energy, best.spins)
-
-    def run(self, config: Any) -> ReducedRun:
-        every = int(config.of_job.measure_every)
-        return ReducedRun(self.reduced, self.reduction.state(), every, self._stride)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +16,8 @@ from spinsim.inputs.texts import count
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, met, value_name, value_of
-from spinsim.store import text_attributes
-from spinsim.store.contents import Arrays, Contents, Series, group_of, plain_of
+from spinsim.record import Record
+from spinsim.store.contents import Arrays, Contents, Series
 
 Array = npt.NDArray[np.float64]
 
@@ -87,17 +86,13 @@ class Outcome:
         return cls(target=target, **own)
 
     @classmethod
-    def read(cls, file: h5py.File, saved: Arrays) -> Self | None:
-        if cls.GROUP not in file:
+    def read(cls, record: Record) -> Self | None:
+        """Returns the outcome that a record holds, None of a run that is no search of this kind."""
+        if cls.GROUP not in record.groups:
             return None
-        paths = {s.name: s.path for s in cls.series() if s.path in file}
-        values = {name: np.asarray(saved[path] if path in saved else file[path][...]) for name, path in paths.items()}
-        return cls.of(values, target_in(file, cls.GROUP))
-
-    @property
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        values = {s.path: getattr(self, s.name) for s in self.series()}
-        return {path: np.asarray(value) for path, value in values.items() if value is not None}
+        group = record.groups[cls.GROUP]
+        values = {s.name: np.asarray(group[s.name]) for s in cls.series() if s.name in group}
+        return cls.of(values, group.get("target"))
 
     def verdict(self, model: Ising, lowest: Array) -> str:
         """One line that says if the targets were met, by lowest energies (samples,); empty without targets."""
@@ -132,15 +127,11 @@ class Searched(Outcome):
     def numbers(self) -> dict[str, Any]:
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
-    def in_contents(self, contents: Contents) -> Contents:
-        return with_restarts(contents, self.target, self.restarts is not None)
-
 
 SUMS: Final = {s.name: s.path for s in Searched.series() if s not in Searched.OWN}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 RESTARTS: Final = Searched.OWN[0].path
 """Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
-read_search = Searched.read
 
 
 def with_restarts(contents: Contents, target: Array | None, restarts: bool) -> Contents:
@@ -158,20 +149,12 @@ def with_search(
     return replace(contents, sums=(*contents.sums, *sums), given=(*contents.given, *given))
 
 
-def target_in(file: h5py.File, group: str) -> Array | None:
-    return np.asarray(plain_of(file[group], "target")[...]) if "target" in group_of(file, group) else None
-
-
-def with_search_of(file: h5py.File, contents: Contents) -> Contents:
-    return with_restarts(contents, target_in(file, GROUP), RESTARTS in file) if GROUP in file else contents
-
-
-def has_met_target(file: h5py.File) -> bool:
-    """True if a file holds a finished search that has met its targets."""
-    if "finished" not in text_attributes(file):
+def has_met_target(record: Record) -> bool:
+    """True if a record is of a finished search that has met its targets."""
+    if "finished" not in record.attributes:
         return False
-    groups = [file[name] for name in (GROUP, "anneals") if name in file and "target" in file[name]]
-    return any(not np.isnan(group["met_seconds"][...]).any() for group in groups)
+    groups = [record.groups[name] for name in (GROUP, "anneals") if name in record.groups]
+    return any(not np.isnan(group["met_seconds"]).any() for group in groups if "target" in group)
 
 
 class Search:

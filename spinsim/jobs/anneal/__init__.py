@@ -10,6 +10,7 @@ from spinsim.errors import InputError, argument
 from spinsim.jobs.base import FigureSet, Job, PlotOption, at
 
 if TYPE_CHECKING:
+    from spinsim.jobs.anneal.result import AnnealResult
     from spinsim.jobs.anneal.settings import Anneal
 
 
@@ -38,14 +39,11 @@ class AnnealJob(Job):
             raise InputError(f"{path} holds {run}: leave {argument('anneals')} out")
         return super().changed(config, settings, path)
 
-    def check_averages(self, path: Path) -> None:
-        import json
-
+    def check_averages(self, path: Path, result: AnnealResult) -> None:
         from spinsim.inputs.texts import quoted
-        from spinsim.store import read_attributes
 
-        if not json.loads(read_attributes(path)["config"])[self.name].get("populations"):
-            super().check_averages(path)
+        if result.family is None:
+            super().check_averages(path, result)
         raise InputError(
             f"{path} holds a population run: 'spinsim show {quoted(path)}' has its averages, ss.table in Python those "
             "of all steps; give the file of a temper run or of a quantum run here"

@@ -29,9 +29,7 @@ from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
 from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.base import Told
 from spinsim.model.ising import Ising
-from spinsim.result import load_as
 from spinsim.run.search import goal
-from spinsim.store import open_to_read
 
 
 def describe(plan: AnnealPlan) -> str:
@@ -62,25 +60,23 @@ def _search(plan: AnnealPlan) -> str:
     return "".join(f", {words}" for words in (most, ends) if words) if most else again + f" {ends}" * bool(ends)
 
 
-def outcome(plan: AnnealPlan, rate: float | None) -> Told:
-    with open_to_read(plan.path) as file:
-        best_energy, rows = file["best/energy"][...], len(file["measurements/energy"])
-        last_energy = file["measurements/energy"][-1] if rows else None
-        lanes = reports.empty_lanes(str(file.attrs["engine"]), plan.config.run.number_of_replicas, 1)
-        anneals = Anneals.read(file, {})
+def outcome(plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Told:
+    best_energy, rows, anneals = result.best_energy, len(result.energy), result.anneals
+    lanes = reports.empty_lanes(result.attributes["engine"], plan.config.run.number_of_replicas, 1)
+    last_energy = result.energy[-1] if rows else None
     numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
     lines = reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
     lines += lanes + reports.solution_lines(plan)
     following = [*reports.of_solution(plan), *([f"spinsim plot {quoted(plan.path)}"] if rows else [])]
     if plan.config.anneal.populations and rows:
-        of_last, about_last = _last_step(load_as(AnnealResult, plan.path))
+        of_last, about_last = _last_step(result)
         numbers, lines = numbers | of_last, lines + about_last
     if anneals is None:
         return Told(numbers, lines, following)
     numbers |= anneals.numbers
     verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
-    following += reports.twice_as_long(plan) if missed else []
+    following += reports.twice_as_long(plan, result) if missed else []
     return Told(numbers, [*lines, anneals.line], following, verdict, missed)
 
 
@@ -108,14 +104,13 @@ def _summary(
     return numbers
 
 
-def show(path: Path) -> Told:
-    result = load_as(AnnealResult, path)
+def show(path: Path, result: AnnealResult) -> Told:
     anneals, rows, replicas = result.anneals, len(result.energy), result.energy.shape[2]
     settings = result.config.get(result.job, {})
     planned = rows if settings.get("growing") else settings.get("steps", rows)
     numbers, lines = _main(result)
     about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": len(reports.saved_in(path) or ())}
+    about |= {"configurations": len(result.configurations or ())}
     head = reports.head_of_steps(path, result, replicas, rows, planned if anneals is None else None)
     if anneals is not None:  # of which the steps are those of the first anneal
         about |= anneals.numbers

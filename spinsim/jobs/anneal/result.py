@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, cast
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.analysis.runs import Annealed
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
@@ -24,25 +21,15 @@ from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met
 from spinsim.observables.measured import STAGGERED
+from spinsim.record import Record
 from spinsim.result import when_asked
-from spinsim.run.own import REPLICAS, own_in_file, own_of_result, with_series
-from spinsim.run.search import Outcome, target_in, with_search
-from spinsim.saved import Configurations, in_file
+from spinsim.run.own import REPLICAS, measured_in
+from spinsim.run.search import Outcome, with_search
+from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
-from spinsim.store.contents import (
-    BITS,
-    BYTE,
-    ENERGY,
-    MEASUREMENTS,
-    TEMPERATURE,
-    Contents,
-    DamageError,
-    Form,
-    Series,
-    Sizes,
-    group_of,
-    length_of,
-)
+from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, TEMPERATURE, Contents, Series
+from spinsim.store.files import CONFIGURATIONS
+from spinsim.store.models import as_shown, best_of
 
 Array = npt.NDArray[np.float64]
 
@@ -98,20 +85,6 @@ class Anneals(Outcome):
         hits = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
         return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
 
-    @classmethod
-    def of(cls, values: Mapping[str, npt.NDArray[Any]], target: Array | None) -> Self:
-        """Returns the anneals that arrays by the names of attributes say, which may have room for more."""
-        return super().of({**values, **{s.name: values[s.name][: int(values["done"])] for s in OF_ANNEALS}}, target)
-
-    @property
-    def datasets(self) -> dict[str, npt.NDArray[Any]]:
-        rows = self.energy, self.sweeps, self.planned, self.seconds
-        each = recorded(max(1, len(self.sweeps)), self.energy.shape[1:], rows)
-        return super().datasets | {s.path: each[s.name] for s in OF_ANNEALS}
-
-    def in_contents(self, contents: Contents) -> Contents:
-        return with_anneals(contents, max(1, len(self.sweeps)), self.target)
-
 
 SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in OF_ANNEALS}
 """Names under which checkpoints hold attributes that they would not know by their own name."""
@@ -120,35 +93,18 @@ SUMS: Final = {"best_states": STATES} | {SAVED_AS.get(s.name, s.name): s.path fo
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
-def recorded(rows: int, shape: tuple[int, ...], columns: Iterable[Any]) -> dict[str, npt.NDArray[Any]]:
-    """Arrays for each anneal, with room for so many, of these samples and replicas, by the names of series."""
+def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict[str, npt.NDArray[Any]]:
+    """Arrays with a row for each anneal, of these samples and replicas, by the names of series."""
     each: dict[str, npt.NDArray[Any]] = {}
-    for series in OF_ANNEALS:
-        empty = np.nan if series.dtype is np.float64 else 0
-        each[series.name] = np.full((rows, *shape[: len(series.axes) - 1]), empty, series.dtype)
-    for values, first in zip(each.values(), columns, strict=False):
-        values[: len(first)] = first
+    for k, series in enumerate(OF_ANNEALS):
+        each[series.name] = np.empty((len(anneals), *shape[: len(series.axes) - 1]), series.dtype)
+        for row, values in enumerate(anneals):
+            each[series.name][row] = values[k]
     return each
 
 
-def with_anneals(contents: Contents, anneals: int, target: Array | None) -> Contents:
-    contents = replace(contents, scales={**contents.scales, "anneal": np.arange(anneals)})
-    return with_search(contents, target, Anneals)
-
-
-def with_those_of(file: h5py.File, contents: Contents) -> Contents:
-    if ANNEALS not in file:
-        return contents
-    group = group_of(file, ANNEALS)
-    anneals = length_of(group, "anneal")
-    if not anneals:
-        raise DamageError("its search has no anneals")
-    return with_anneals(contents, anneals, target_in(file, ANNEALS))
-
-
-def recorded_in(path: Path) -> int:
-    with store.open_to_read(path) as file:
-        return length_of(group_of(file, ANNEALS), "anneal") if ANNEALS in file else 0
+def with_anneals(contents: Contents, target: Array | None) -> Contents:
+    return with_search(replace(contents, scales={**contents.scales, "anneal": np.arange(0)}), target, Anneals)
 
 
 _POPULATIONS: Final = "sample", "population"
@@ -197,18 +153,6 @@ def anneal_contents(
     return Contents(scales, {}, tuple(series), sums=states, start=start)
 
 
-def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    group = group_of(file, MEASUREMENTS)
-    replicas, parts = length_of(group, "replica"), [part for part in PART_OF if part in group]
-    states_of = sizes.sites if "best_states" in group else 0
-    populations = length_of(group, "population") if "family" in group else 0
-    contents = anneal_contents(sizes.samples, replicas, parts, None, states_of, populations)
-    return with_those_of(file, with_series(contents, *own_in_file(file, REPLICAS))), replicas
-
-
-FORM: Final = Form({"steps": (int,)}, (MEASUREMENTS, ANNEALS), _contents_of, has_best=True, sums=SUMS)
-
-
 @public
 @dataclass(frozen=True, repr=False)
 class AnnealResult(Annealed):
@@ -239,7 +183,7 @@ class AnnealResult(Annealed):
             bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
         anneals: All anneals of a search, the first of which has the series above; None for a single anneal.
-        attributes: Root attributes of its file: configuration, versions and so on.
+        record: All of the run as named arrays, as its file has it.
         measured: Observables of your own by name, each (steps, samples, replicas) or with more axes.
     """
 
@@ -261,7 +205,7 @@ class AnnealResult(Annealed):
     best_states: Bits | None = None
     configurations: Configurations | None = None
     anneals: Anneals | None = None
-    attributes: dict[str, str] = default(default_factory=dict)
+    record: Record = default(default_factory=Record)
     measured: dict[str, npt.NDArray[Any]] = default(default_factory=dict)
 
     @property
@@ -315,28 +259,6 @@ class AnnealResult(Annealed):
         return Populations(self)
 
     @property
-    def _contents(self) -> Contents:
-        parts = [part for part in PART_OF if getattr(self, part) is not None]
-        states_of = 0 if self.best_states is None else self.model.sites
-        populations = 0 if self.parents is None else self.parents.shape[2]
-        _, samples, replicas = self.energy.shape
-        contents = anneal_contents(samples, replicas, parts, None, states_of, populations)
-        contents = with_series(contents, *own_of_result(self.measured, REPLICAS))
-        return contents if self.anneals is None else self.anneals.in_contents(contents)
-
-    @property
-    def _rows(self) -> int:
-        return len(self.temperature)
-
-    @property
-    def _planned(self) -> int:
-        return int(self.config.get("anneal", {}).get("steps", 0))
-
-    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
-        states = {} if self.best_states is None else {STATES: self.best_states}
-        return states | ({} if self.anneals is None else self.anneals.datasets)
-
-    @property
     def _lowest(self) -> Lowest:
         states = None if self.best_states is None else unpacked_spins(self.best_states, self.model.sites)
         return Lowest(self.best_energy, self.best_spins, states)
@@ -354,25 +276,26 @@ class AnnealResult(Annealed):
 
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
     """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
-    series = {name: getattr(result, name) for name in ("temperature", "energy", "magnetization", *PART_OF)}
-    some: dict[str, Any] = {name: None if values is None else values[which] for name, values in series.items()}
-    measured = {name: values[which] for name, values in result.measured.items()}
-    return replace(result, **some, configurations=None, measured=measured)
+    group = result.record.group(MEASUREMENTS)
+    rows = {name: one.values[which] for name, one in group.arrays.items() if one.axes[:1] == ("step",)}
+    rows["step"] = np.arange(len(rows["step"]))
+    some = result.record.replaced({f"{MEASUREMENTS}/{name}": values for name, values in rows.items()})
+    some.groups.pop(CONFIGURATIONS, None)
+    return read(some, result.model)
 
 
-def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> AnnealResult:
-    m = file["measurements"]
-    saved = {} if "finished" in attributes else store.last_saved(file)
-    best_energy, best_spins = store.best_of(file, saved)
-    model = store.read_model(file)
+def read(record: Record, model: Ising) -> AnnealResult:
+    """Returns the run of a record."""
+    group = record.group(MEASUREMENTS)
+    best_energy, best_spins = best_of(record, model.sites)
     return AnnealResult(
         model=model,
+        record=record,
         best_energy=best_energy,
-        best_spins=cast("Any", partial(store.as_shown, best_spins, model)),  # unpacked when asked for
-        **{s.name: m[s.name][:rows] for s in _SERIES if s.name in m and s.name != "step"},
-        best_states=None if STATES not in file else saved[STATES] if STATES in saved else file[STATES][...],
-        configurations=in_file(file, rows),
-        anneals=Anneals.read(file, saved),
-        attributes=attributes,
-        measured={one.name: m[one.name][:rows] for one in own_in_file(file, REPLICAS)[0]},
+        best_spins=cast("Any", partial(as_shown, best_spins, model)),  # unpacked when asked for
+        **{one.name: np.asarray(group[one.name]) for one in _SERIES if one.name in group and one.name != "step"},
+        best_states=record.get(STATES),
+        configurations=configurations_in(record),
+        anneals=Anneals.read(record),
+        measured=measured_in(record),
     )

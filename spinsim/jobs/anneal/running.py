@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial, wraps
 from inspect import signature
 from math import prod
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +27,8 @@ from spinsim.jobs.anneal.result import (
     SAVED_AS,
     SUMS,
     AnnealResult,
-    Anneals,
     anneal_contents,
     recorded,
-    recorded_in,
     with_anneals,
     with_rows,
 )
@@ -41,11 +39,14 @@ from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES, Packing
+from spinsim.record import Record
+from spinsim.result import result_of
 from spinsim.run.common import Saving, Watch, build_model, dynamics_of
 from spinsim.run.functions import functions_of
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own
-from spinsim.run.sampled import Kept, SampledPlan, SampledRun
+from spinsim.run.recording import Recording
+from spinsim.run.sampled import SampledPlan, SampledRun
 from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
@@ -55,8 +56,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store import RunFile
-from spinsim.store.contents import Contents
+from spinsim.store.contents import MEASUREMENTS, Contents
 
 Array = npt.NDArray[np.float64]
 
@@ -88,16 +88,16 @@ _FEWEST, _MOST = 8, 4096
 
 
 class AnnealSearch(Search):
-    """The anneals of a run under way, the only one of a run that is no search; ``recorded`` are those its file has."""
+    """The anneals of a run under way, the only one of a run that is no search."""
 
-    def __init__(self, plan: AnnealPlan, on_note: Callable[[str], None], recorded: int) -> None:
+    def __init__(self, plan: AnnealPlan, on_note: Callable[[str], None]) -> None:
         a, shape = plan.config.anneal, (plan.model.samples, plan.config.run.number_of_replicas)
         super().__init__(plan.model, a.target, a.time_limit, on_note)
         self._most = a.anneals or (None if a.ends_early else 1)
         size = prod(shape)
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
         # how many are recorded one by one, none of a single anneal that nothing ends early
-        self.recorded = (max(recorded, a.anneals or 0) or fit) if a.is_search else 0
+        self.recorded = (a.anneals or fit) if a.is_search else 0
         if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
             require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
@@ -119,12 +119,9 @@ class AnnealSearch(Search):
         self.number += 1
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
-    def _values(self, rows: int) -> dict[str, npt.NDArray[Any]]:
-        each = recorded(rows, self._lowest.shape, zip(*self._each, strict=True))
-        return each | {"done": np.array(self.number, np.int64)} | super().state()
-
     def written(self) -> dict[str, npt.NDArray[Any]]:
-        return {SAVED_AS.get(name, name): values for name, values in self._values(self.recorded).items()}
+        values = recorded(self._lowest.shape, self._each) | {"done": np.array(self.number, np.int64)} | super().state()
+        return {SAVED_AS.get(name, name): array for name, array in values.items()}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         if not self.recorded:
@@ -135,15 +132,12 @@ class AnnealSearch(Search):
         if self.recorded:
             super().restore(saved)
             self.number = int(saved["anneals_done"])
-            rows = [saved[SAVED_AS[s.name]][: self.number] for s in OF_ANNEALS]
+            rows = [saved[SAVED_AS[s.name]] for s in OF_ANNEALS]
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
     def in_contents(self, contents: Contents) -> Contents:
-        return with_anneals(contents, self.recorded, self.target) if self.recorded else contents
-
-    def result(self) -> Anneals | None:
-        return Anneals.of(self._values(len(self._each)), self.target) if self.recorded else None
+        return with_anneals(contents, self.target) if self.recorded else contents
 
 
 class AnnealPlan(SampledPlan[Anneal]):
@@ -219,11 +213,8 @@ class AnnealPlan(SampledPlan[Anneal]):
     def first_packing(self) -> Packing | None:
         return None if self.config.anneal.quantum else super().first_packing
 
-    def run(self, saving: Saving, watch: Watch, begun: bool) -> _Annealing:
-        return _Annealing(self, saving, watch, recorded_in(self.path) if begun else 0)
-
-    def result(self, run: _Annealing, fields: dict[str, Any]) -> AnnealResult:
-        return AnnealResult(self.model, **fields)
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> _Annealing:
+        return _Annealing(self, saving, watch)
 
     def updates(self, replicas: int) -> int:
         a = self.config.anneal
@@ -241,10 +232,12 @@ class _Annealing(SampledRun):
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
     """
 
-    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch, recorded: int) -> None:
+    saved_as: ClassVar[Mapping[str, str]] = SUMS
+
+    def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
-        self._search = AnnealSearch(plan, watch.on_note, recorded)
+        self._search = AnnealSearch(plan, watch.on_note)
         super().__init__(plan, saving, watch, _engine_of(plan))
         self._begin_schedule()
         has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
@@ -256,6 +249,7 @@ class _Annealing(SampledRun):
         self._own = Own(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
         self.contents = self._search.in_contents(self._own.in_contents(contents))
         self._states = BestOfEach(self.engine) if a.best_states else None
+        self._last_state: dict[str, npt.NDArray[Any]] | None = None
 
     @property
     def _present(self) -> AnnealSettings:
@@ -293,28 +287,24 @@ class _Annealing(SampledRun):
         if self._states is not None:
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
-    def write_best(self, file: RunFile | Kept) -> None:
+    def write_best(self, file: Recording) -> None:
         super().write_best(file)
         if self._states is not None:
             file.write_again({SUMS["best_states"]: self._states.bits})
-        if self._search.recorded and isinstance(file, RunFile):
+        if self._search.recorded:
             file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
-
-    def in_memory(self, kept: Kept) -> dict[str, Any]:
-        fields = super().in_memory(kept) | {"anneals": self._search.result()}
-        return fields if self._states is None else fields | {"best_states": self._states.bits}
 
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
-    def go_on(self, file: RunFile | Kept) -> None:
+    def go_on(self, file: Recording) -> None:
         self.begin()
         self._search.begin()
         while self._finish_anneal(file):
             self._begin_anneal()
         self.write_best(file)
 
-    def _finish_anneal(self, file: RunFile | Kept) -> bool:
+    def _finish_anneal(self, file: Recording) -> bool:
         """Do what is left of the present anneal; returns True if another one is to follow."""
         for frame in self._frames:
             if frame is not None:
@@ -322,22 +312,25 @@ class _Annealing(SampledRun):
             elif self._search.is_late():
                 self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
             else:
-                file.save(self.state())
                 self.write_best(file)
+                file.save(self.state())
                 self._saving.saved()
             if self._search.is_over:
                 break
         last = self._search.is_last
-        if last and self.may_go_on and isinstance(file, RunFile):
-            file.save(self.state())  # from which a longer search goes on
+        if last and self.may_go_on:
+            self._last_state = self.state()  # from which a longer search goes on
         self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
         return not last
+
+    def final_state(self) -> dict[str, npt.NDArray[Any]]:
+        return self._last_state or super().final_state()
 
     @property
     def may_go_on(self) -> bool:
         return self._search.recorded > 0 and not self._search.is_met
 
-    def _measure(self, frame: AnnealFrame, file: RunFile | Kept) -> None:
+    def _measure(self, frame: AnnealFrame, file: Recording) -> None:
         """Take in the end of a step, which is a row of the file in the first anneal."""
         self._keep_lowest(frame.measured, frame.field)
         if self._search.number:
@@ -406,10 +399,11 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         set_spins(engine, configurations.row(number))
         measured.append(measure(engine))
     energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
-    counted: dict[str, Any] = {"energy": energy, "magnetization": magnetization}
+    counted = {"energy": energy, "magnetization": magnetization}
     if result.staggered_magnetization is not None:
         counted["staggered_magnetization"] = staggered
-    return replace(with_rows(result, rows), **counted)
+    values = {f"{MEASUREMENTS}/{name}": array for name, array in counted.items()}
+    return cast("AnnealResult", result_of(result.job, with_rows(result, rows).record.replaced(values), result.model))
 
 
 def of_models(call: Callable[..., Any]) -> Callable[..., Any]:

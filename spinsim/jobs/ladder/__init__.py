@@ -31,5 +31,5 @@ class LadderJob(Job):
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)
 
-    def check_averages(self, path: Path) -> None:
+    def check_averages(self, path: Path, result: Any) -> None:
         """Take every file: its series can be averaged."""

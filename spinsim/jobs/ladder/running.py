@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.measuring.correlations import Wanted
@@ -21,11 +19,12 @@ from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval
 from spinsim.jobs.ladder.result import (
-    EXCHANGES,
+    LOCAL,
     LOCAL_SUMS,
+    SAVED_AS,
     SUMS,
+    TEMPERING,
     Places,
-    all_series,
     contents_of_run,
     placement_of,
     reduced_of_run,
@@ -33,18 +32,30 @@ from spinsim.jobs.ladder.result import (
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
+from spinsim.record import Record
+from spinsim.result import result_of
 from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
 from spinsim.run.functions import functions_of
 from spinsim.run.own import Own, on_ladder
-from spinsim.run.reducing import Keeping, MeasurementSums, keeping_in, keeping_of, longer, with_names, with_sums
-from spinsim.run.sampled import Kept, SampledPlan, SampledRun
+from spinsim.run.recording import Recording
+from spinsim.run.reducing import (
+    REDUCED,
+    Keeping,
+    MeasurementSums,
+    keeping_in,
+    keeping_of,
+    longer,
+    with_names,
+    with_sums,
+)
+from spinsim.run.sampled import SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
-from spinsim.store import RunFile
 from spinsim.store.contents import MEASUREMENTS, Contents
+from spinsim.store.files import CONFIGURATIONS
 
 _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
 
@@ -105,7 +116,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
     """
 
     rows_in_words = MEASUREMENTS, "measure less often"
-    ladder_in: Callable[[h5py.File], Places]  # returns the ladder that the run of a file has begun with
+    ladder_in: Callable[[Record, Ising], Places]  # returns the ladder that the run of a record has begun with
 
     def couplings_at(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
@@ -120,14 +131,12 @@ class LadderPlan(SampledPlan[AnyConfig]):
     def check_ladder(self, ladder: Any) -> None:
         raise NotImplementedError
 
-    def result_on(self, ladder: Any, **fields: Any) -> Any:
-        raise NotImplementedError
-
-    def ladder(self, saving: Saving, watch: Watch, begun: bool) -> tuple[Any, Placement | None, Keeping | None]:
-        """The ladder, how it was placed if that was asked for, and the rows that a file keeps that has been begun."""
-        if begun:
-            with store.open_to_read(self.path) as file:
-                return self.ladder_in(file), placement_of(file), keeping_in(file)
+    def ladder(
+        self, saving: Saving, watch: Watch, stored: Record | None
+    ) -> tuple[Any, Placement | None, Keeping | None]:
+        """The ladder, how it was placed if that was asked for, and the rows that a record keeps that has been begun."""
+        if stored is not None:
+            return self.ladder_in(stored, self.model), placement_of(stored), keeping_in(stored)
         t, run = self.of_job, self.config.run
         if t.to_place is None:
             return t.points, None, None
@@ -157,13 +166,8 @@ class LadderPlan(SampledPlan[AnyConfig]):
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
-        return LadderRun(self, saving, watch, begun)
-
-    def result(self, run: LadderRun, fields: dict[str, Any]) -> Any:
-        shape = self.model.samples, self.config.run.number_of_replicas, len(run.ladder)
-        fields |= all_series(run.ladder.slices > 1, fields, len(fields["sweep"]), shape)
-        return self.result_on(run.ladder, model=self.model, placement=run.placement, **fields)
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> LadderRun:
+        return LadderRun(self, saving, watch, stored)
 
     @property
     def rows(self) -> int:
@@ -187,19 +191,22 @@ class LadderPlan(SampledPlan[AnyConfig]):
 class LadderRun(SampledRun):
     """A run on a ladder under way."""
 
+    saved_as: ClassVar[Mapping[str, str]] = SAVED_AS
+
     _sums: MeasurementSums | None = None  # the measurements added up, where not all rows are kept
     _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
+    _last_state: dict[str, npt.NDArray[Any]] | None = None  # of the finished run
 
-    def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, begun: bool) -> None:
+    def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
-        ladder, self.placement, stored = plan.ladder(saving, watch, begun)
+        ladder, self.placement, kept = plan.ladder(saving, watch, stored)
         self.ladder, adds_local = ladder, getattr(t, "local_susceptibility", False)
         plan.check_ladder(ladder)
         super().__init__(plan, saving, watch, plan.engine_on(ladder))
         engine: Any = self.engine
         contents = contents_of_run(plan.model, choice, ladder, self.placement, plan.start, adds_local)
-        self._keeping = plan.keeping(contents, stored)
-        self._stored = stored or self._keeping
+        self._keeping = plan.keeping(contents, kept)
+        self._stored = kept or self._keeping
         if self._keeping.is_reduced:
             reduced = reduced_of_run(plan.model, choice, ladder)
             self._sums = MeasurementSums(reduced, self._keeping, adds_local)
@@ -233,7 +240,7 @@ class LadderRun(SampledRun):
     def thin(self) -> int:
         return self._keeping.stride // max(1, self._stored.stride) or 1
 
-    def go_on(self, file: RunFile | Kept) -> None:
+    def go_on(self, file: Recording) -> None:
         self.begin()
         for frame in self._frames:
             if frame is None:
@@ -250,20 +257,23 @@ class LadderRun(SampledRun):
                 file.write(self.with_spins(row, frame.spins, frame.holder))
         self._save(file, is_last=True)
 
-    def _save(self, file: RunFile | Kept, is_last: bool = False) -> None:
-        """Write what is written again and again, the checkpoint last; sums when the run ends, as they are large.
-
-        Sweeps go on while a checkpoint is written.
-        """
+    def _save(self, file: Recording, is_last: bool = False) -> None:
+        """Write what is written again and again, with the checkpoint; sweeps go on meanwhile."""
         if self._sums is not None:
             self._sums.record_lowest(self.best)
         self._write_again(file)
         state = self.state()
-        if is_last and self._sums is not None:
+        if self._sums is not None:
             file.write_again(self._sums.datasets(state))
-        file.save(state, wait=is_last)
+        if is_last:
+            self._last_state = state
+        else:
+            file.save(state, wait=False)
 
-    def _write_again(self, file: RunFile | Kept) -> None:
+    def final_state(self) -> dict[str, npt.NDArray[Any]]:
+        return self._last_state or super().final_state()
+
+    def _write_again(self, file: Recording) -> None:
         file.write_again(self._sums_of(self.engine.begin_exchange()()))
         if self._local is not None:
             file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
@@ -283,12 +293,6 @@ class LadderRun(SampledRun):
             self._local.restore(saved)
         if self._sums is not None:
             self._sums.restore(saved, self.best)
-
-    def in_memory(self, kept: Kept) -> dict[str, Any]:
-        fields, local = super().in_memory(kept), {} if self._local is None else LOCAL_SUMS
-        if self._sums is not None:
-            fields["reduced"] = self._sums.run(self._plan.config)
-        return fields | {name: kept.sums[path] for name, path in {**EXCHANGES, **local}.items()}
 
     @property
     def may_go_on(self) -> bool:
@@ -315,12 +319,16 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
         set_spins(engine, saved.row(number).reshape(model.samples, copies * places, model.sites), unexchanged)
         frame = TemperFrame(number, int(sweep), present_measurement(engine, wanted))
         measured.append(row_of(quantities_of(bool(wanted.times)), frame))
-    series: dict[str, Any] = {}
-    for name in measured[0].keys() - {"step", "permutation"}:
-        recorded, counted = getattr(result, name), np.stack([each[name] for each in measured])
-        was_measured = counted.shape[1:] == recorded.shape[1:]
-        series[name] = counted.astype(recorded.dtype) if was_measured else recorded[rows]
-    series["measured"] = {name: values[rows] for name, values in result.measured.items()}
-    # what is of all measurements is left out
-    series |= {name: None for name in ("configurations", "reduced", *LOCAL_SUMS) if hasattr(result, name)}
-    return replace(result, **series, permutation=result.permutation[rows])
+    values: dict[str, npt.NDArray[Any]] = {}
+    for name in (one.name for one in quantities_of(bool(wanted.times))):
+        path = f"{MEASUREMENTS}/{name}"
+        if path in result.record:
+            values[path] = np.stack([each[name] for each in measured]).astype(result.record[path].dtype)
+    kept = [f"{MEASUREMENTS}/{name}" for name in (*result.measured, "sweep")]
+    values |= {path: np.asarray(result.record[path])[rows] for path in (*kept, f"{TEMPERING}/permutation")}
+    for group in (MEASUREMENTS, TEMPERING):
+        values[f"{group}/step"] = np.arange(len(rows))
+    counted = result.record.replaced(values)
+    for name in (CONFIGURATIONS, REDUCED, LOCAL):  # which are of all measurements
+        counted.groups.pop(name, None)
+    return result_of(result.job, counted, model)

@@ -27,7 +27,6 @@ class QuantumJob(LadderJob):
     together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
-    form = at("spinsim.jobs.ladder.result:QUANTUM_FORM")
 
 
 JOB = QuantumJob()

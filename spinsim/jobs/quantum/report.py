@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim import store
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_parity, has_connected
 from spinsim.analysis.runs import sample_of
@@ -22,9 +21,8 @@ from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation,
 from spinsim.jobs.quantum.result import QuantumResult
 from spinsim.jobs.quantum.running import QuantumPlan
 from spinsim.observables.table import LABELS
-from spinsim.result import load_as
 from spinsim.store.contents import MEASUREMENTS
-from spinsim.store.schema import CONFIGURATIONS
+from spinsim.store.files import CONFIGURATIONS
 
 MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
@@ -46,41 +44,36 @@ def describe(plan: QuantumPlan) -> str:
     return reports.ladder_sentence(plan, size, (axis, axis), values, length)
 
 
-def outcome(plan: QuantumPlan, rate: float | None) -> Told:
-    numbers, lines = _told(plan.path)
+def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Told:
+    numbers, lines = _told(result)
     about = reports.numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
     path = quoted(plan.path)
     following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
 
 
-def show(path: Path) -> Told:
-    result = load_as(QuantumResult, path)
-    numbers, lines = _told(path, result)
-    about = result.attributes | {"file": str(path), "configurations": len(reports.saved_in(path) or ())}
-    run, done = result.config.get(result.job, {}), measurements_of(result)
-    each = run.get("measure_every", 1)
-    planned = run["sweeps"] // each if run else done
+def show(path: Path, result: QuantumResult) -> Told:
+    numbers, lines = _told(result)
+    about = result.attributes | {"file": str(path), "configurations": len(result.configurations or ())}
+    run, done = result.config[result.job], measurements_of(result)
+    each = run["measure_every"]
+    planned = run["sweeps"] // each
     head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned, each)
     return Told(about | numbers, head + lines)
 
 
-def _told(path: Path, result: QuantumResult | None = None) -> tuple[dict[str, Any], list[str]]:
-    with store.open_to_read(path) as file:
-        rows = store.complete_rows(file)
-        size = rows * sum(item.dtype.itemsize * int(np.prod(item.shape[1:])) for item in file[MEASUREMENTS].values())
-        bits = file[f"{CONFIGURATIONS}/spins"].size if CONFIGURATIONS in file else 0
-    if size > MOST_BYTES:
-        return {"steps": rows}, [_LEFT_OUT.format("too many measurements are there")]
-    result = load_as(QuantumResult, path) if result is None else result
+def _told(result: QuantumResult) -> tuple[dict[str, Any], list[str]]:
     steps = measurements_of(result)
+    if result.record.group(MEASUREMENTS).nbytes > MOST_BYTES:
+        return {"steps": steps}, [_LEFT_OUT.format("too many measurements are there")]
     if steps < FEWEST_STEPS:
         return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
     summary = summarize(result)
     numbers = {"steps": steps, **reports.precision(result.model)}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
-    return numbers | {"averages": as_tables(summary)}, _report(result, summary, bits <= MOST_SAVED_BYTES)
+    saved = result.record.group(CONFIGURATIONS).nbytes
+    return numbers | {"averages": as_tables(summary)}, _report(result, summary, saved <= MOST_SAVED_BYTES)
 
 
 def _report(result: QuantumResult, summary: Summary, with_gaps: bool) -> list[str]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import h5py
 import numpy as np
 
-from spinsim import store
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.errors import MissingError, argument
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
+from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points
 from spinsim.observables.table import transverse_magnetization
+from spinsim.record import Record
 
 if TYPE_CHECKING:
     import xarray
@@ -180,7 +180,7 @@ class QuantumResult(LadderResult):
         return {"slices": count(self.slices, "slice"), **super()._run_facts}
 
 
-def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
-    points = points_in(file)
-    own: dict[str, Any] = {"model": store.read_model(file), "points": points, "time": file["measurements/time"][...]}
-    return QuantumResult.read(file, rows, attributes, points, **own)
+def read(record: Record, model: Ising) -> QuantumResult:
+    """Returns the run of a record."""
+    points = points_in(record, model)
+    return QuantumResult.of(record, model, points, points=points, time=record["measurements/time"])

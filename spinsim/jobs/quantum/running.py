@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-
 from spinsim.acceptance import HOTTEST
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
@@ -49,10 +47,6 @@ class QuantumPlan(LadderPlan[Quantum]):
             raise InputError(
                 f"{name} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
             )
-
-    def result_on(self, ladder: Points, **fields: Any) -> QuantumResult:
-        times = np.array(self.config.quantum.time_list, np.int64)
-        return QuantumResult(points=ladder, time=times, **fields)
 
 
 @call_of(

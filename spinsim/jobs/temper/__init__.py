@@ -27,7 +27,6 @@ class TemperJob(LadderJob):
         "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
-    form = at("spinsim.jobs.ladder.result:TEMPER_FORM")
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         if config.temper.searches and "sweeps" in settings:
@@ -40,13 +39,6 @@ class TemperJob(LadderJob):
     def lengths(self, config: Temper) -> tuple[str, ...]:
         t = config.temper
         return ("sweeps",) if not t.searches else () if t.time_limit is None else ("time_limit",)
-
-    def as_once_meant(self, tables: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the tables with a g after a grid, which early development versions took as geometric."""
-        from spinsim.inputs.grids import is_grid
-
-        grid = tables["temper"].get("temperatures") or ""
-        return tables | {"temper": tables["temper"] | {"temperatures": f"{grid}g"}} if is_grid(grid) else None
 
 
 JOB = TemperJob()

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-import h5py
 import numpy as np
-import numpy.typing as npt
 
-from spinsim import store
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.inputs.signatures import public
 from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, Temperatures, temperatures_in
 from spinsim.model.ising import Ising
-from spinsim.run.search import Searched, read_search
+from spinsim.record import Record
+from spinsim.run.search import Searched
 from spinsim.solution import Lowest
-from spinsim.store.contents import Contents
 
 
 @public
@@ -55,20 +51,11 @@ class TemperResult(LadderResult):
         return bool(self.staggered_magnetization.shape[2])
 
     @property
-    def _contents(self) -> Contents:
-        return super()._contents if self.search is None else self.search.in_contents(super()._contents)
-
-    def _written_again(self, contents: Contents) -> dict[str, npt.NDArray[Any]]:
-        return super()._written_again(contents) | ({} if self.search is None else self.search.datasets)
-
-    @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
 
 
-def read(file: h5py.File, rows: int, attributes: dict[str, str], model: Ising | None = None) -> TemperResult:
-    """Returns the first rows of the run of an open file, whose model is read too where it is not given."""
-    ladder = temperatures_in(file)
-    search = read_search(file, {} if "finished" in attributes else store.last_saved(file))
-    own: dict[str, Any] = {"model": model or store.read_model(file), "temperature": ladder.values, "search": search}
-    return TemperResult.read(file, rows, attributes, ladder, **own)
+def read(record: Record, model: Ising) -> TemperResult:
+    """Returns the run of a record."""
+    ladder = temperatures_in(record, model)
+    return TemperResult.of(record, model, ladder, temperature=ladder.values, search=Searched.read(record))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import call_of, run_of_call
-from spinsim.jobs.ladder.result import Temperatures, contents_of_run, temperatures_in
+from spinsim.jobs.ladder.result import SAVED_AS, Temperatures, contents_of_run, temperatures_in
 from spinsim.jobs.ladder.running import LadderPlan, LadderRun, row_of, with_usual_moves
 from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -32,17 +32,18 @@ from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
+from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.common import Saving, Watch, build_model, usual_path
 from spinsim.run.identity import tables_of_file
+from spinsim.run.recording import Recording
 from spinsim.run.reducing import EVERYTHING
-from spinsim.run.sampled import Kept, SampledRun
+from spinsim.run.sampled import SampledRun
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, seed_of_start, with_restarts
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
-from spinsim.store import RunFile
 
 _COUNTED: Final = ("attempts", "accepts", "trips")
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
@@ -56,12 +57,13 @@ class TemperSearch(LadderRun):
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
     """
 
+    saved_as: ClassVar[Mapping[str, str]] = SAVED_AS | SUMS | {"restarts": RESTARTS}
     _keeping = _stored = EVERYTHING
 
-    def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, begun: bool) -> None:
+    def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
         self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
-        self.ladder, self.placement, _ = plan.ladder(saving, watch, begun)
+        self.ladder, self.placement, _ = plan.ladder(saving, watch, stored)
         self._moves = moves_of_run(plan.moves, t.moves, "ss.temper")
         plan.check_ladder(self.ladder)
         _check_groups(plan, choice.copies * len(self.ladder))
@@ -95,7 +97,7 @@ class TemperSearch(LadderRun):
     def _is_to_pause(self) -> bool:
         return self._saving.due() or self._search.is_late()
 
-    def go_on(self, file: RunFile | Kept) -> None:
+    def go_on(self, file: Recording) -> None:
         self.begin()
         self._search.begin()
         go_on = self._search_on(file)
@@ -104,7 +106,7 @@ class TemperSearch(LadderRun):
             go_on = self._search_on(file)
         self._write_again(file)
 
-    def _search_on(self, file: RunFile | Kept) -> Callable[[], None] | None:
+    def _search_on(self, file: Recording) -> Callable[[], None] | None:
         """Search on with the present replicas; returns what makes the next ones, None where the search ends."""
         for frame in self._frames:
             if frame is not None:
@@ -114,7 +116,6 @@ class TemperSearch(LadderRun):
                 if self._restarts.is_due(self._done - self._restarts.before):
                     return self._restart
             elif self._done and self._search.is_late():
-                file.save(self.state())  # from which a search of a longer time goes on
                 return None
             elif self._saving.due():
                 self._save(file)
@@ -140,7 +141,7 @@ class TemperSearch(LadderRun):
         self._only_first = False
         self._start(self._restarts.number, self._groups)
 
-    def _look(self, frame: TemperFrame, file: RunFile | Kept) -> None:
+    def _look(self, frame: TemperFrame, file: Recording) -> None:
         energy, spins = self._lowest_of_groups(frame)
         self.best.update(energy, spins)
         sweeps = (frame.step + 1) * self._every
@@ -162,7 +163,7 @@ class TemperSearch(LadderRun):
         group = of_groups.argmin(axis=0)
         return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
-    def _write_again(self, file: RunFile | Kept) -> None:
+    def _write_again(self, file: Recording) -> None:
         first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
         file.write_again(self._sums_of(self._exchange._replace(**first)))
         searched = {"done": np.array(self._done, np.int64)} | self._search.state()
@@ -197,11 +198,6 @@ class TemperSearch(LadderRun):
         super().restore(saved)
         self._search.restore(saved)
         self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
-
-    def in_memory(self, kept: Kept) -> dict[str, Any]:
-        whole = super().in_memory(kept)
-        restarts = self._restarts.number if self._has_restarts else None
-        return whole | {"search": self._search.outcome(self._done, restarts)}
 
     @property
     def may_go_on(self) -> bool:
@@ -272,12 +268,9 @@ class TemperPlan(LadderPlan[Temper]):
         """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
         check_temperatures(ladder.values, self.model.energy_scale)
 
-    def result_on(self, ladder: Temperatures, **fields: Any) -> TemperResult:
-        return TemperResult(temperature=ladder.values, **fields)
-
-    def run(self, saving: Saving, watch: Watch, begun: bool) -> LadderRun:
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> LadderRun:
         kind = TemperSearch if self.config.temper.searches else LadderRun
-        return kind(self, saving, watch, begun)
+        return kind(self, saving, watch, stored)
 
 
 def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
@@ -31,7 +31,7 @@ class TransferJob(Job):
         ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
     )
 
-    def check_averages(self, path: Path) -> None:
+    def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(
             f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
             f"'spinsim plot {quoted(path)}' draws the correlation length over the width"

@@ -13,7 +13,6 @@ from spinsim.jobs.base import Told
 from spinsim.jobs.reports import completed_by, head, precision
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
-from spinsim.result import load_as
 
 MOST_LINES: Final = 20
 MOST_NAMED: Final = 3
@@ -32,8 +31,7 @@ def describe(plan: TransferPlan) -> str:
     )
 
 
-def outcome(plan: TransferPlan, rate: float | None) -> Told:
-    result = load_as(TransferResult, plan.path)
+def outcome(plan: TransferPlan, result: TransferResult, rate: float | None) -> Told:
     following = (
         [f"spinsim plot {quoted(plan.path)}"] if len(result.k) > 1 and (result.correlation_length > 0).any() else []
     )
@@ -41,8 +39,7 @@ def outcome(plan: TransferPlan, rate: float | None) -> Told:
     return Told({"file": str(plan.path)} | _summary(result), lines, following)
 
 
-def show(path: Path) -> Told:
-    result = load_as(TransferResult, path)
+def show(path: Path, result: TransferResult) -> Told:
     model, attributes = result.model, result.attributes
     rows, planned = int(result.there.sum()), result.planned_rows
     state = "NOT finished" + ("" if rows == planned else f": {completed_by(path)}")

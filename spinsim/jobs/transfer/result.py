@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.analysis.runs import Strips
 from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.store.contents import ENERGY, Contents, DamageError, Form, Series, Sizes, axis_of, group_of, length_of
-from spinsim.transfer_matrix.layer import Points, read_points
+from spinsim.record import Record
+from spinsim.store.contents import ENERGY, Contents, Series
+from spinsim.transfer_matrix.layer import read_points
 from spinsim.transfer_matrix.spectrum import RESOLUTION
 
-if TYPE_CHECKING:
-    import xarray
-
 SPECTRUM: Final = "spectrum"  # the group of the levels
-SECTORS: Final = (b"even", b"odd", b"all")
 MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
 _OF_POINT: Final = ("step", "sample", "k", "k_time")
@@ -59,30 +52,6 @@ def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: 
     return Contents(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))
 
 
-def _contents_of(file: h5py.File, sizes: Sizes) -> tuple[Contents, int]:
-    group = group_of(file, SPECTRUM)
-    sectors, levels = axis_of(group, "sector", None).tolist(), length_of(group, "level")
-    if not sectors or not set(sectors) <= set(SECTORS) or len(set(sectors)) < len(sectors):
-        raise DamageError(f"its sectors {sectors} are none of even, odd and all")
-    return transfer_contents(sizes.sites, sizes.bonds, tuple(name.decode() for name in sectors), levels), 0
-
-
-def check_samples(file: h5py.File, rows: int) -> int:
-    samples, there = file[SPECTRUM]["sample"][:rows], len(file["model/sample"])
-    points = int((samples == 0).sum())
-    if not np.array_equal(samples, np.arange(rows) // max(1, points)) or rows > points * there:
-        raise DamageError("its rows belong to other samples than they should")
-    return points
-
-
-FORM: Final = Form(
-    planned=dict.fromkeys(("temperature", "k", "k_time"), (str, type(None))),
-    groups=(SPECTRUM,),
-    contents=_contents_of,
-    check_numbers=check_samples,
-)
-
-
 def values_of(contents: Contents) -> list[str]:
     """Returns the names of the series that do not only say where a row belongs."""
     return [series.name for series in contents.series if series.name not in _OF_POINT]
@@ -100,7 +69,8 @@ class TransferResult(Strips):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
     NaN stands for missing numbers: levels that did not converge, quantities that need both sectors if there was one,
-    and matrix elements if vectors were too long to keep.
+    and matrix elements if vectors were too long to keep. ``dataset()`` has a step for each sample and point;
+    ``dataset().set_index(step=("sample", "k")).unstack("step")`` has axes of samples and couplings instead.
 
     Attributes:
         model: One layer.
@@ -117,10 +87,11 @@ class TransferResult(Strips):
         products: Number of products with the transfer matrix, (samples, points, sectors).
         sigma: <0| s_i |level>, (samples, points, levels, sites).
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
-        attributes: Root attributes of its file: configuration, versions and so on.
+        record: All of the run as named arrays, as its file has it.
     """
 
     job = "transfer"
+    series_group = SPECTRUM
 
     model: Ising
     k: npt.NDArray[np.float64]
@@ -135,7 +106,7 @@ class TransferResult(Strips):
     products: npt.NDArray[np.int64]
     sigma: npt.NDArray[np.float64]
     sigma_sigma: npt.NDArray[np.float64]
-    attributes: dict[str, str] = field(default_factory=dict)
+    record: Record = field(default_factory=Record)
 
     @property
     def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
@@ -182,25 +153,6 @@ class TransferResult(Strips):
         """1 / k in the unit of the couplings, shape (points,)."""
         return 1 / self.k
 
-    def dataset(self) -> xarray.Dataset:
-        """The rows that are there as an xarray dataset with named axes, a step for each sample and point.
-
-        ``dataset().set_index(step=("sample", "k")).unstack("step")`` has axes of samples and couplings instead.
-
-        Raises:
-            InputError: where xarray is not installed.
-        """
-        sample, point = np.nonzero(self.there)
-        where = place_of(sample * len(self.k) + point, self.k, self.k_time)
-        return self._labelled(self._contents, where | self._values(sample, point))
-
-    def _values(self, sample: Any, point: Any) -> dict[str, Any]:
-        return {name: getattr(self, _FIELDS.get(name, name))[sample, point] for name in values_of(self._contents)}
-
-    @property
-    def _contents(self) -> Contents:
-        return transfer_contents(self.model.sites, self.model.bonds, self.sectors, self.levels.shape[-1])
-
     @property
     def _run_facts(self) -> dict[str, str]:
         return {
@@ -210,33 +162,21 @@ class TransferResult(Strips):
             "rows": f"{int(self.there.sum())} of {count(self.planned_rows, 'row')}",
         }
 
-    def _write(self, target: Path) -> None:
-        store.create(target, self.model, self._contents, self.gap.size, self._origin)
-        with store.open_to_append(target) as file:
-            for step in range(self.gap.size):
-                file.write(place_of(step, self.k, self.k_time) | self._values(*divmod(step, len(self.k))))
-            if self.finished:
-                file.finish()
 
-
-def read(file: h5py.File, rows: int, attributes: dict[str, str]) -> TransferResult:
-    group, model = file[SPECTRUM], store.read_model(file)
-    sectors = tuple(name.decode() for name in group["sector"][...])
-    points = check_samples(file, rows)
+def read(record: Record, model: Ising) -> TransferResult:
+    """Returns the run of a record, as (samples, points, ...), with NaN and 0 for rows that are not there yet."""
+    group = record.group(SPECTRUM)
+    points = max(1, int((group["sample"] == 0).sum()))
+    shape, table = (model.samples, points), {}
+    sectors = tuple(name.decode() for name in group["sector"].tolist())
     contents = transfer_contents(model.sites, model.bonds, sectors, len(group["level"]))
-    ladder = Points(group["k"][:points], group["k_time"][:points])
-    return tabulated(model, ladder, contents, {name: group[name][:rows] for name in values_of(contents)}, attributes)
-
-
-def tabulated(
-    model: Ising, points: Points, contents: Contents, series: Mapping[str, npt.NDArray[Any]], attributes: dict[str, str]
-) -> TransferResult:
-    """Rows as (samples, points, ...), with NaN and 0 for those that are not there yet."""
-    shape, table = (model.samples, len(points.k)), {}
-    for name, rows in series.items():
+    for name in values_of(contents):
+        rows = np.asarray(group[name])
         whole = np.full((prod(shape), *rows.shape[1:]), np.nan if rows.dtype.kind == "f" else 0, rows.dtype)
         whole[: len(rows)] = rows
         table[_FIELDS.get(name, name)] = whole.reshape(*shape, *rows.shape[1:])
     table.setdefault("sigma_sigma", np.empty((*shape, len(contents.scales["level"]), 0)))
-    sectors = tuple(name.decode() for name in contents.scales["sector"].tolist())
-    return TransferResult(model=model, **points._asdict(), sectors=sectors, attributes=attributes, **table)
+    ladder = {name: np.full(points, np.nan) for name in ("k", "k_time")}
+    for name, values in ladder.items():
+        values[: len(group[name])] = group[name][:points]
+    return TransferResult(model=model, record=record, sectors=sectors, **ladder, **table)

@@ -12,25 +12,24 @@ from operator import itemgetter
 from queue import SimpleQueue
 from typing import Any, Final, NamedTuple
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim import store
 from spinsim.engine.devices import gpu_numbers
-from spinsim.errors import InputError, worded
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import call_of, run_of_call
-from spinsim.jobs.transfer.result import TransferResult, place_of, tabulated, transfer_contents, values_of
+from spinsim.jobs.transfer.result import TransferResult, place_of, transfer_contents, values_of
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
-from spinsim.run.common import Plan, Saving, Watch, build_model, check_disk
-from spinsim.run.identity import open_own
-from spinsim.store import RunFile
+from spinsim.record import Record
+from spinsim.run.common import Plan, Saving, Watch, build_model
+from spinsim.run.recording import Recording
+from spinsim.store.files import check_disk
+from spinsim.store.models import stored_bytes
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import Points, check_couplings, positive, sectors_of
 from spinsim.transfer_matrix.spectrum import Settings, Solver
@@ -149,13 +148,12 @@ class Work:
             numbered += [(k, _Worker(place.thread(1 + k), model, None)) for k in range(there)]
         return [worker for _, worker in sorted(numbered, key=itemgetter(0))][: self._at_once]
 
-    def like_saved(self) -> Saved | None:
-        """Arrays like those of a checkpoint within a task, None where there will be none."""
+    @property
+    def saves_on_the_way(self) -> bool:
+        """True if a task is so long, and its vectors so few, that checkpoints are written within it."""
         dimension = 1 << (self.model.sites - (self.sectors != ("all",)))
         needed = (self.room.basis + self.settings.eigenvalues) * dimension * 8 * 2
-        if self.model.sites <= SMALL_BITS or not self.room.basis or needed > SAVED_BYTES:
-            return None
-        return saved_state(0, self.solver(0))
+        return self.model.sites > SMALL_BITS and bool(self.room.basis) and needed <= SAVED_BYTES
 
 
 class _Worker(NamedTuple):
@@ -213,97 +211,81 @@ class TransferPlan(Plan[Transfer]):
         settings = t.settings(config.run.seed, self.device)
         return Work(self.model, t.points(self.model), t.sector, settings, config.run.threads, self.device)
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        """Run it into its file.
+    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
+        """Compute all rows, in memory or into the file of the plan.
 
-        Levels that do not converge become NaN, with a warning, and the run is not finished: the rows that lack some are
-        tried again when all others are there, and replaced where that loses no level.
+        Levels that do not converge become NaN in a file, with a warning, and the run is not finished: the rows that
+        lack some are tried again when all others are there, and replaced where that loses no level.
+
+        Raises:
+            NotConvergedError: for levels that do not converge in memory.
         """
-        work, on_rows, on_warning = self.work(), watch.on_updates, watch.on_warning
-        shapes = work.like_saved()  # other ones than the file's where memory has room for another basis now
-        if not begun:
-            check_disk(self.path, self.model, 0, work.contents, work.rows)
-            where = _where(self.device, work.devices)
-            store.create(self.path, self.model, work.contents, work.rows, self.attributes | where, checkpoint=shapes)
-        with store.open_to_read(self.path) as written:
-            rows, slot = store.complete_rows(written), written.get("checkpoint/0", {})
-            stored = {name: slot[name].shape for name in list(slot)}
-            fits = shapes is not None and stored == {name: array.shape for name, array in shapes.items()}
-            known = np.isfinite(written["spectrum/log_eigenvalue"][:rows])
-            lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
-            _check_points(self, work.points, written["spectrum"], rows)
-        if work.caution:
-            on_warning(work.caution)
-        steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
-        with open_own(self, begun) as file:
-            file.check_rows(rows)
-            saved, damaged = file.saved()
-            if damaged:
-                on_warning(damaged)
-            watch.on_stage("", work.rows)
-            on_rows(work.rows - len(steps))
-            solved = work.solved(steps, lambda: saving.asked_to_stop)
-            if fits:
-                solved = _saved_on_the_way(work, steps, file, saved, saving)
-            for row, problems in solved:
-                for problem in problems:
-                    on_warning(str(problem))
-                (lacking.add if problems else lacking.discard)(row["step"])
-                if row["step"] >= rows:
-                    file.write(row)
-                elif np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
-                    file.replace(row, "log_eigenvalue")
-                on_rows(1)
-                if saving.due():
-                    file.flush()
-                    saving.saved()
-            if not lacking:
-                file.finish()
-
-    def in_memory(self, watch: Watch) -> TransferResult:
         work = self.work()
         if work.caution:
             watch.on_warning(work.caution)
+        recording = Recording(self, work.contents, work.rows, _where(self.device, work.devices))
+        if not in_file:
+            watch.on_stage("", work.rows)
+            for row, problems in work.solved(range(work.rows)):
+                if problems:
+                    raise problems[0]
+                recording.write(row)
+                watch.on_updates(1)
+            return recording.finish()
+        if stored is None:
+            check_disk(self.path, work.contents.room(work.rows) + stored_bytes(self.model))
+        with recording.in_file(stored, 0, {}):
+            return self._complete(work, recording, saving, watch)
+
+    def _complete(self, work: Work, recording: Recording, saving: Saving, watch: Watch) -> Record:
+        """Compute the rows that a file lacks, or where none do, those with levels that did not converge."""
+        rows, levels = recording.rows, recording.column("spectrum/log_eigenvalue")
+        known = np.isfinite(levels[:rows])
+        lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
+        steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
         watch.on_stage("", work.rows)
-        rows = []
-        for row, problems in work.solved(range(work.rows)):
-            if problems:
-                raise problems[0]
-            rows.append(row)
-            watch.on_updates(1)
-        attributes = self.attributes | _where(self.device, work.devices) | {"finished": store.stamp()}
-        table = {name: np.stack([row[name] for row in rows]) for name in values_of(work.contents)}
-        return tabulated(self.model, work.points, work.contents, table, attributes)
+        watch.on_updates(work.rows - len(steps))
+        if work.saves_on_the_way:
+            solved = _saved_on_the_way(work, steps, recording, saving)
+        else:
+            solved = work.solved(steps, lambda: saving.asked_to_stop)
+        try:
+            for row, problems in solved:
+                for problem in problems:
+                    watch.on_warning(str(problem))
+                (lacking.add if problems else lacking.discard)(row["step"])
+                if row["step"] >= rows or np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
+                    recording.write(row)
+                watch.on_updates(1)
+                if saving.due():
+                    recording.save({})
+                    saving.saved()
+        except KeyboardInterrupt:
+            if not work.saves_on_the_way:
+                recording.save({})
+            raise
+        return recording.end() if lacking else recording.finish()
 
 
-def _check_points(plan: TransferPlan, points: Points, stored: h5py.Group, rows: int) -> None:
-    """Refuse to go on with rows at other couplings: early development versions took k_time = k whatever |J| was."""
-    places = np.arange(rows) % len(points.k)
-    for name, planned in zip(Points._fields, points, strict=True):
-        other = stored[name][:rows] != planned[places]
-        if other.any():
-            first = np.argmax(other)
-            raise InputError(
-                f"{plan.path} was begun with {name} = {stored[name][first]:.6g}, where its settings mean "
-                f"{planned[places[first]]:.6g} now: run it anew with {worded('another --out', 'another path')}"
-            )
-
-
-def _saved_on_the_way(
-    work: Work, steps: Iterable[int], file: RunFile, saved: Saved | None, saving: Saving
-) -> Iterator[SolvedRow]:
+def _saved_on_the_way(work: Work, steps: Iterable[int], recording: Recording, saving: Saving) -> Iterator[SolvedRow]:
+    saved = recording.checkpoint() or {}
     for step in steps:
         solver = work.solver(step)
-        if saved is not None and int(saved["row"]) == step:
+        if int(saved.get("row", -1)) == step and _fits(saved, saved_state(step, solver)):
             solver.restore(saved)
         while not solver.done:
             solver.advance()
             if saving.due() and not solver.done:
-                file.save(saved_state(step, solver))
+                recording.save(saved_state(step, solver))
                 saving.saved()
         solved = work.row(step, solver.row(), solver.problems)
         del solver  # its vectors go before the next ones come
         yield solved
+
+
+def _fits(saved: Saved, like: Saved) -> bool:
+    """True if a checkpoint is of as many vectors as memory has room for now."""
+    return {name: np.shape(one) for name, one in saved.items()} == {name: np.shape(one) for name, one in like.items()}
 
 
 def _where(device: str, devices: int) -> dict[str, str]:

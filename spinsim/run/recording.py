@@ -1,0 +1,354 @@
+"""What a run has measured so far, in memory, as the record that its file or its result holds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.bits import States, packed_spins
+from spinsim.machine.memory import require
+from spinsim.record import Array, Record
+from spinsim.run import identity
+from spinsim.store import files
+from spinsim.store.contents import (
+    BEST,
+    BITS,
+    BYTE,
+    ENERGY,
+    START,
+    Arrays,
+    BestSpins,
+    Contents,
+    Series,
+    arrays_of_best,
+    rows_at,
+)
+from spinsim.store.models import record_of_model
+from spinsim.store.segments import LISTED, Segment, Stored, listed
+
+if TYPE_CHECKING:
+    from spinsim.run.common import Plan
+
+CHECKPOINT: Final = "checkpoint"  # the group of the state from which a run goes on
+CONVENTIONS: Final = {
+    "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
+    "units": "k_B = 1; energies (totals), fields and temperatures are in the unit in which the couplings are given",
+    "site_order": "i = x + Lx * (y + Ly * z)",
+    "bond_order": "bond d * i + a goes from site i along axis a; open boundaries leave bonds out",
+    "maxcut": "J = -w; cut = (sum of weights - energy) / 2",
+    "binder_cumulant": "U = 1 - <m^4> / (3 <m^2>^2), and likewise for the overlap q",
+    "quantum": "couplings and fields are whole multiples of the attribute quantum of /model, so that local fields are "
+    "exact sums; rounded says whether values as given were changed for that, rounding_error by how much at most",
+    "correlation_length": "xi = sqrt(<m^2> / <|m(k)|^2> - 1) / (2 sin(k / 2)), k = 2 pi / L along the longest axes",
+}
+SEGMENTED: Final = 2**26  # bytes of the rows of a group beyond which its file has them in segments
+_PENDING: Final = 2**28  # bytes of rows that wait for their segment
+_STATE: Final = "state to go on from, for spinsim itself"
+SAME: Final = "same"
+"""The attribute that names arrays of the state which stand elsewhere in the record and are not stored twice."""
+
+
+class TimedError(Exception):
+    """A run of which nothing is kept has ended."""
+
+
+class Recording:
+    """Rows and sums of a run under way; ``save`` writes them into its file, if it has one.
+
+    Rows of large groups go into segments of the file. ``in_words`` names rows in a refusal and says how to have fewer;
+    ``keeps_rows`` is False where a run is only timed. ``saved_as`` has the paths of datasets that say the same as arrays
+    of checkpoints, by the names of these arrays: they are stored once.
+    """
+
+    def __init__(
+        self,
+        plan: Plan[Any],
+        contents: Contents,
+        rows: int,
+        about: Mapping[str, str],
+        in_words: tuple[str, str] = ("rows", "give fewer"),
+        keeps_rows: bool = True,
+    ) -> None:
+        self._plan, self._contents, self._planned, self._about = plan, contents, rows, dict(about)
+        self._in_words, self._keeps_rows, self._rows = in_words, keeps_rows, 0
+        self._sums: dict[str, npt.NDArray[Any]] = {}
+        self._best: dict[str, npt.NDArray[Any]] = {}
+        self.file: files.RunFile | None = None
+        self._by_group: dict[str, list[Series]] = {}
+        for series in contents.series:
+            self._by_group.setdefault(series.group, []).append(series)
+        self._segmented: dict[str, _Pending] = {}
+        self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
+        self._saved_as: Mapping[str, str] = {}
+        self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
+
+    @contextlib.contextmanager
+    def in_file(
+        self, stored: Record | None, best_of: int, saved_as: Mapping[str, str], thin: int = 1
+    ) -> Iterator[None]:
+        """Record into the file of the plan, a new one where ``stored`` is None; else its rows are taken over.
+
+        Files keep the lowest states of ``best_of`` replicas of each sample, and of a run that was made longer one of
+        ``thin`` rows.
+        """
+        self._saved_as = saved_as
+        for group, series in self._by_group.items():
+            if self._room(series) > SEGMENTED:
+                self._segmented[group] = _Pending(group, series)
+        if best_of:
+            self._best = self._no_best(best_of)
+        self._make_room()
+        if stored is None:
+            self._about["created"] = files.stamp()
+            context: Any = files.begin(self._plan.path, self.record())
+        else:
+            context = identity.open_own(self._plan)
+        with context as file:
+            self.file = file
+            if stored is not None:
+                self._take_over(file.record, thin)
+            yield
+
+    def _no_best(self, replicas: int) -> dict[str, npt.NDArray[Any]]:
+        model = self._plan.model
+        is_listed = model.graph.is_listed
+        name, length = ("spins", model.sites) if is_listed else ("bits", -(-model.sites // 8))
+        nothing = np.broadcast_to(np.zeros((), np.int8 if is_listed else np.uint8), (model.samples, length))
+        return {f"{BEST}/energy": np.full((model.samples, replicas), np.nan), f"{BEST}/{name}": nothing}
+
+    def _room(self, series: list[Series]) -> int:
+        rows = self._planned // self._contents.every(series[0].group)
+        return rows * sum(self._bytes(one) for one in series)
+
+    def _bytes(self, one: Series) -> int:
+        return int(np.prod(self._contents.shape(one), dtype=np.int64)) * np.dtype(one.dtype).itemsize
+
+    def _make_room(self) -> None:
+        planned = self._planned * self._keeps_rows
+        whole = {group: series for group, series in self._by_group.items() if group not in self._segmented}
+        needed = 2 * sum(map(self._room, whole.values())) * self._keeps_rows
+        require(needed, f"a record of {planned} {self._in_words[0]}", self._in_words[1])
+        for group, series in whole.items():
+            rows = planned // self._contents.every(group)
+            self._kept[group] = {s.name: np.empty((rows, *self._contents.shape(s)), s.dtype) for s in series}
+
+    @property
+    def rows(self) -> int:
+        """Rows so far."""
+        return self._rows
+
+    def column(self, path: str) -> npt.NDArray[Any]:
+        """All rows of a series by its path, those to come among them."""
+        group, _, name = path.rpartition("/")
+        return self._kept[group][name]
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Take in the row of number ``row["step"]``, a value for each series by name that has a row there."""
+        if not self._kept and not self._segmented:
+            self._make_room()
+        if not self._keeps_rows:
+            return
+        self._rows = max(self._rows, row["step"] + 1)
+        for group in self._by_group:
+            for own in rows_at(self._contents.every(group), [row]):
+                if group in self._segmented:
+                    pending = self._segmented[group]
+                    pending.append(own)
+                    if pending.nbytes > _PENDING:
+                        self._flush(pending)
+                    continue
+                for name, values in self._kept[group].items():
+                    values[own["step"]] = own[name]
+
+    def write_again(self, values: Arrays) -> None:
+        """Replace datasets by path; of a run in a file they are copied, as they may be written later."""
+        self._sums.update({path: np.array(value) for path, value in values.items()} if self.file else values)
+
+    def write_best(self, energy: npt.NDArray[np.float64], spins: BestSpins) -> None:
+        """Take in the lowest states met so far."""
+        if not isinstance(spins, States) and not self._plan.model.graph.is_listed:
+            spins = States(packed_spins(spins), spins.shape[1])
+        arrays = arrays_of_best(energy, spins, f"{BEST}/")
+        self._best = {path: array.copy() for path, array in arrays.items()} if self.file else arrays
+
+    def save(self, state: Arrays, wait: bool = True) -> None:
+        """Write all so far into the file, with the state from which the run goes on."""
+        if self.file is not None:
+            for pending in self._segmented.values():
+                self._flush(pending)
+            self.file.write(self.record(state), wait)
+
+    def finish(self, state: Arrays | None = None) -> Record:
+        """Return the record of the finished run, which its file has then; with ``state`` it may be made longer."""
+        if not self._keeps_rows:
+            raise TimedError
+        self._about["finished"] = files.stamp()
+        return self.end(state)
+
+    def end(self, state: Arrays | None = None) -> Record:
+        """Return the record as it is now, and write it into the file."""
+        if self.file is None:
+            return self.record(None)
+        for pending in self._segmented.values():
+            self._flush(pending)
+        self.file.write(self.record(state), is_last=True)
+        return files.read(self._plan.path) if self._segmented else self.file.record
+
+    def _flush(self, pending: _Pending) -> None:
+        if pending.waiting and self.file is not None:
+            number = len(pending.segments)
+            pending.segments.append(self.file.add_segment(pending.group, pending.taken(), number))
+
+    def record(self, state: Arrays | None = None) -> Record:
+        """All so far as a record; that of a run in a file has its model and the state to go on from too."""
+        if not self._kept and not self._segmented:
+            self._make_room()
+        record = Record(self._root)
+        if self._saved_as or self.file is not None:
+            record.groups["model"] = record_of_model(self._plan.model)
+        if self._contents.start is not None:
+            words = "initial configurations, one for all where an axis has length 1"
+            record.put(f"{START}/spins", Array(self._contents.start, ("sample", "replica", "site"), words))
+        for group in self._contents.groups:
+            self._add_group(record, group)
+        for path, array in self._best.items():
+            axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
+            record.put(path, Array(array, axes, words, units))
+        if BEST in record.groups:
+            best = record.groups[BEST].arrays
+            samples, replicas = best["energy"].values.shape
+            best["sample"] = Array(np.arange(samples), ("sample",), "sample")
+            best["replica"] = Array(np.arange(replicas), ("replica",), "replica")
+        if state is not None and self.file is not None:
+            same = [name for name, array in state.items() if _is_same(array, record.get(self._saved_as.get(name, "")))]
+            own = {name: _named(array) for name, array in state.items() if name not in same}
+            record.groups[CHECKPOINT] = Record({"long_name": _STATE, SAME: " ".join(same)}, own)
+        return record
+
+    def _root(self) -> dict[str, str]:
+        own = self._plan.attributes if self._attributes is None else self._attributes
+        return CONVENTIONS | own | self._about
+
+    def _add_group(self, record: Record, name: str) -> None:
+        contents, rows = self._contents, self._rows // self._contents.every(name)
+        attributes: dict[str, Any] = dict(contents.numbers.get(name, {}))
+        if coordinates := contents.coordinates(name):
+            attributes["coordinates"] = " ".join(coordinates)
+        group = record.groups.setdefault(name, Record(attributes))
+        for axis in (one for one in contents.axes(name) if len(contents.scales[one])):  # others are as long as arrays
+            words = axis.replace("_", " ")
+            group.arrays[axis] = Array(contents.scales[axis], (axis,), words, contents.units.get(axis, "1"))
+        segmented = self._segmented.get(name)
+        if segmented is not None:
+            group.attributes[LISTED] = json.dumps(segmented.segments)
+            rows = segmented.rows
+        for s in self._by_group.get(name, []):
+            if segmented is not None:
+                shape = (rows, *contents.shape(s))
+                values: Any = Stored(str(self._plan.path.absolute()), f"/{s.path}", shape, s.dtype, segmented.segments)
+            else:
+                values = self._kept[name][s.name][:rows]
+            group.arrays[s.name] = Array(values, ("step", *s.axes), s.long_name, s.units)
+        for s in contents.sums:
+            if s.group == name:
+                values = self._sums.get(s.path)
+                if values is None:
+                    values = np.full(contents.shape(s), np.nan if s.dtype is np.float64 else 0, s.dtype)
+                group.arrays[s.name] = Array(np.asarray(values, s.dtype), s.axes, s.long_name, s.units)
+        for s, given in contents.given:
+            if s.group == name:
+                group.arrays[s.name] = Array(given, s.axes, s.long_name, s.units)
+
+    def _take_over(self, stored: Record, thin: int) -> None:
+        """Go on from the rows of a file, of which one of ``thin`` is kept where the run was made longer."""
+        named = () if self._plan.extends is None else ("config", "config_sha256", "history")
+        attributes = files.text_attributes(stored) | {name: self._plan.attributes[name] for name in named}
+        self._attributes = {name: value for name, value in attributes.items() if name != "finished"}
+        self._about = {}
+        for name, series in self._by_group.items():
+            group, every = stored.group(name), self._contents.every(name)
+            skipped = thin if every == 1 else 1
+            there = {one.name: group.arrays[one.name].values for one in series}
+            rows = len(there[series[0].name]) // skipped
+            self._rows = max(self._rows, rows * every)
+            pending = self._segmented.get(name)
+            if pending is not None and LISTED in group.attributes and skipped == 1:
+                pending.segments = listed(group.attributes[LISTED])
+                continue
+            taken = {key: np.asarray(values[:])[skipped - 1 :: skipped][:rows] for key, values in there.items()}
+            if thin > 1:  # rows get numbers anew, and saved configurations those of the rows that they belong to
+                taken["step"] = np.arange(rows)
+                if "measurement" in taken:
+                    taken["measurement"] = (taken["measurement"] + 1) // thin - 1
+            if pending is not None:
+                for row in range(rows):
+                    pending.append({key: values[row] for key, values in taken.items()})
+            else:
+                for key, values in taken.items():
+                    self._kept[name][key][:rows] = values
+        self._sums = {s.path: stored[s.path] for s in self._contents.sums if s.path in stored}
+        if BEST in stored.groups:
+            best = stored.groups[BEST].arrays
+            self._best = {f"{BEST}/{name}": best[name].values for name in ("energy", "spins", "bits") if name in best}
+
+    def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
+        """The state from which the run of the file goes on; None before the first."""
+        return None if self.file is None else checkpoint_of(self.file.record, self._saved_as)
+
+
+def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
+    return isinstance(other, np.ndarray) and other.dtype == array.dtype and np.array_equal(array, other)
+
+
+def checkpoint_of(record: Record, saved_as: Mapping[str, str]) -> dict[str, npt.NDArray[Any]] | None:
+    """The state that a record holds, with the arrays that stand elsewhere in it; None without one."""
+    if CHECKPOINT not in record.groups:
+        return None
+    group = record.groups[CHECKPOINT]
+    own = {name: np.array(array.values) for name, array in group.arrays.items()}
+    return own | {name: np.array(record[saved_as[name]]) for name in str(group.attributes[SAME]).split()}
+
+
+_BEST_IN_WORDS: Final = {
+    "energy": (("sample", "replica"), "lowest energy met", ENERGY),
+    "spins": (("sample", "site"), "state of lowest energy met", "1"),
+    "bits": (("sample", BYTE), f"state of lowest energy met, {BITS}", "1"),
+}
+
+
+class _Pending:
+    """Rows of a group that go into segments."""
+
+    def __init__(self, group: str, series: list[Series]) -> None:
+        self.group, self.waiting, self.nbytes = group, list[dict[str, Any]](), 0
+        self._types = {one.name: one.dtype for one in series}
+        self.segments: list[Segment] = []
+
+    @property
+    def rows(self) -> int:
+        return sum(one.rows for one in self.segments)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        own: dict[str, npt.NDArray[Any]] = {name: np.array(row[name], kind) for name, kind in self._types.items()}
+        self.waiting.append(own)
+        self.nbytes += sum(value.nbytes for value in own.values())
+
+    def taken(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the rows that wait, which are to be written now."""
+        rows, self.waiting, self.nbytes = self.waiting, [], 0
+        return {name: np.stack([row[name] for row in rows]) for name in self._types}
+
+
+def _named(values: Any) -> Array:
+    """An array of a checkpoint, with axes named by their lengths, as netCDF asks for names."""
+    values = np.asarray(values)
+    axes = []
+    for axis, length in enumerate(values.shape):
+        again = values.shape[:axis].count(length)
+        axes.append(f"length_{length}" + (f"_{again + 1}" if again else ""))
+    return Array(values, tuple(axes), "")

@@ -1,0 +1,384 @@
+"""The file of a run: a whole record at every moment, written beside the old one and renamed into its place.
+
+Trajectories are functions of the seed, so that a process that is killed costs the time since the last checkpoint and
+never a row. Who reads sees one of these records, at any moment of a run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy.typing as npt
+
+from spinsim.errors import InputError, another_path, worded
+from spinsim.inputs.texts import quoted
+from spinsim.machine.files import Disk, folder_of, hold, new_file, not_written, replaced
+from spinsim.machine.memory import require
+from spinsim.record import Array, Record
+from spinsim.store import hdf5, sealed, segments
+from spinsim.store.segments import LISTED, Segment, Stored
+
+CONFIGURATIONS: Final = "configurations"  # the group of saved configurations, which are read when they are used
+PARTS: Final = "parts"
+"""The root attribute that lists the paths of all arrays, and of groups with an @ behind, which spinsim wrote."""
+_IN_MEMORY: Final = 2**26  # bytes of a record whose file is made in memory
+_JOINED: Final = 2**30  # bytes of segments that a finished file takes in
+_ROOM: Final = 2.0  # times what is stored, to read it
+_TRIES: Final = 5
+
+
+def stamp() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class DamageError(InputError):
+    """A file is not the one that was written."""
+
+
+def damaged(path: str | os.PathLike[str], how: str = "its bytes are not those of its SHA-256") -> DamageError:
+    return DamageError(f"{path} is damaged, {how}: take another copy of it")
+
+
+def read(path: str | os.PathLike[str]) -> Record:
+    """The record that a file holds, as of the last checkpoint of its run.
+
+    Raises:
+        InputError: for a missing file, one that is no record of spinsim, one that is damaged, and too little memory.
+    """
+    record, _ = read_and_compare(path)
+    return record
+
+
+def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
+    """The record of a file, and True if every byte is as it was written; False where something was added to it."""
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a directory: give a file that spinsim wrote")
+    for _ in range(_TRIES):
+        try:
+            with open(path, "rb", buffering=0) as file:
+                found = _read_open(path, file)
+        except FileNotFoundError:
+            raise InputError(f"{path} is not there: give the path of a spinsim file") from None
+        except PermissionError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror or error}): give a file that spinsim wrote"
+            ) from error
+        if found is not None:
+            return found
+    raise InputError(f"{path} is replaced again and again: read it later")
+
+
+def _read_open(path: str | os.PathLike[str], file: io.FileIO) -> tuple[Record, bool] | None:
+    """The record of an open file; None where another file lies under its path by now."""
+    if not os.path.isfile(path):
+        raise InputError(f"{path} is no regular file: give a file that spinsim wrote")
+    try:
+        seal = sealed.seal_of(file)
+    except sealed.NoSealError as error:
+        raise _not_sealed(path, str(error)) from None
+    size = os.fstat(file.fileno()).st_size - sealed.BYTES
+    is_whole = size == seal.size and sealed.digest_of(file) == seal.sha256
+    if not is_whole and size <= seal.size:
+        raise damaged(path)
+    require(
+        _ROOM * min(size, seal.size) if not _has_segments(path) else 0.0,
+        f"what {path} holds",
+        "use a machine with more",
+    )
+    try:
+        with h5py.File(path, "r", locking=False) as opened:
+            if not os.path.samestat(os.fstat(opened.id.get_vfd_handle()), os.fstat(file.fileno())):
+                return None
+            record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}))
+    except InputError:
+        raise
+    except Exception as error:  # h5py raises any of a dozen, where a user's additions or damage confuse it
+        if is_whole:
+            raise
+        raise damaged(path, "a part cannot be read") from error
+    if not is_whole and not _own_parts_are(record, seal.parts):
+        raise damaged(path, "and other programs changed parts that spinsim wrote")
+    return record, is_whole
+
+
+def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
+    if schema == "HDF5":
+        return InputError(
+            f"{path} is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it "
+            "with h5py"
+        )
+    if schema:
+        return InputError(
+            f"{path} has schema {schema}, this version of spinsim reads {sealed.SCHEMA}: use a newer spinsim"
+        )
+    return InputError(f"{path} is damaged or no file of spinsim: give a file that spinsim wrote")
+
+
+def _has_segments(path: str | os.PathLike[str]) -> bool:
+    return segments.folder_of_segments(Path(path)).is_dir()
+
+
+def _own_parts_are(record: Record, parts: str) -> bool:
+    """True if all that spinsim wrote is as it was, whatever was added."""
+    try:
+        return _digest(_own_parts(record)) == parts
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _own_parts(record: Record) -> Record:
+    """The record without arrays, groups and attributes that a user has added."""
+    named = json.loads(record.attributes[PARTS])
+    own = Record()
+    for path, attributes in named["groups"].items():
+        whole = record if not path else record.groups[path.split("/")[0]]
+        for step in path.split("/")[1:]:
+            whole = whole.groups[step]
+        group = own
+        for step in path.split("/") if path else ():
+            group = group.groups.setdefault(step, Record())
+        group.attributes.update({name: whole.attributes[name] for name in attributes})
+    for path in named["arrays"]:
+        holder, _, name = path.rpartition("/")
+        whole = record
+        for step in holder.split("/") if holder else ():
+            whole = whole.groups[step]
+        own.put(path, whole.arrays[name])
+    return own
+
+
+def _digest(record: Record) -> str:
+    digest = hashlib.sha256()
+    for path, one in hdf5.parts(record):
+        digest.update(path.encode() + b"\0" + one)
+    return digest.hexdigest()
+
+
+def _with_parts(record: Record) -> Record:
+    """The record with an attribute that lists what it has."""
+    record = Record(record.attributes, record.arrays, record.groups)
+    record.attributes.pop(PARTS, None)
+    groups = {path: sorted(group.attributes) for path, group in _groups(record)}
+    groups[""] = sorted([*groups[""], PARTS])
+    arrays = [path for path, _ in record.paths()]
+    record.attributes[PARTS] = json.dumps({"groups": groups, "arrays": arrays})
+    return record
+
+
+def _groups(record: Record, prefix: str = "") -> Iterator[tuple[str, Record]]:
+    yield prefix.rstrip("/"), record
+    for name, group in record.groups.items():
+        yield from _groups(group, f"{prefix}{name}/")
+
+
+def write_into(disk: Disk, record: Record) -> sealed.Seal:
+    """Write the whole record into an empty file, and seal it."""
+    record = _with_parts(record)
+    image: Any = io.BytesIO() if record.nbytes <= _IN_MEMORY else disk
+    with h5py.File(image, "w", userblock_size=sealed.BYTES, libver=hdf5.LIBRARY) as file:
+        hdf5.write_group(file, record)
+    disk.check()
+    seal = sealed.add_seal(image, _digest(record))
+    if image is not disk:
+        disk.write(image.getbuffer())
+    disk.check()
+    return seal
+
+
+def save_new(path: Path, record: Record) -> None:
+    """Write a record into a new file, with folders that are missing.
+
+    Raises:
+        InputError: where the path exists or cannot be written; nothing is left behind.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        _begun(path, record, thread).close()
+
+
+def _begun(path: Path, record: Record, thread: ThreadPoolExecutor) -> Disk:
+    """A new file that holds a record, open and locked."""
+    with new_file(path) as disk:
+        thread.submit(write_into, disk, record).result()
+        return disk.again()
+
+
+def replace(path: Path, record: Record) -> None:
+    """Let a record take the place of the file of a run, which no process may write meanwhile."""
+    with open_to_write(path) as file:
+        file.write(record)
+
+
+class RunFile:
+    """The file of a run, locked, which a record replaces at each checkpoint and at the end; one thread writes."""
+
+    def __init__(self, path: Path, disk: Disk, record: Record, is_whole: bool, thread: ThreadPoolExecutor) -> None:
+        self.path, self.record, self.is_whole = path, record, is_whole
+        self._disk, self._thread = disk, thread
+        self._pending: Future[None] | None = None
+
+    def write(self, record: Record, wait: bool = True, is_last: bool = False) -> None:
+        """Replace the file by a record, whose arrays must not change before the next call or the end of the context.
+
+        Without ``wait`` this happens while the caller goes on; an error is then raised by a later call. With the last
+        record of a run the file takes in segments that are not too large.
+
+        Raises:
+            InputError: where the path leads elsewhere by now; the record is then kept under another name.
+            OSError: where it cannot be written.
+        """
+        self.flush()
+        self._pending = self._thread.submit(self._write, record, is_last)
+        if wait:
+            self.flush()
+
+    def flush(self) -> None:
+        """Wait for what is being written, and raise its error."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
+
+    def _write(self, record: Record, is_last: bool) -> None:
+        if is_last and sum(_segment_bytes(self.path, record)) <= _JOINED:
+            record = _joined(record)
+        kept = [one for group in record.groups.values() for one in segments.listed(group.attributes.get(LISTED, ""))]
+        try:
+            successor = replaced(self.path, self._disk, lambda disk: write_into(disk, record))
+        except FileNotFoundError as error:
+            if self._disk.is_at(self.path):
+                raise
+            raise self._rescued(record) from error
+        self._disk.close()
+        self._disk, self.record = successor, record
+        segments.remove(self.path, kept)
+
+    def _rescued(self, record: Record) -> InputError:
+        """Keep a record whose file has gone from its path under the first free name, such as ``run-1.h5``."""
+        gone = f"{self.path} was moved, removed or replaced while a run wrote it"
+        if any(LISTED in group.attributes for group in record.groups.values()):
+            return InputError(f"{gone}, and the rows beside it have gone too: begin the run anew")
+        for number in count(1):
+            name = self.path.with_name(f"{self.path.stem}-{number}{self.path.suffix}")
+            try:
+                if not os.path.lexists(name):
+                    with new_file(name, self._disk) as disk:
+                        write_into(disk, record)
+                    break
+            except InputError:
+                if not os.path.lexists(name):  # else somebody else was faster
+                    raise
+        call = worded(f"spinsim resume {quoted(name)}", f"ss.resume({str(name)!r})")
+        is_finished = "finished" in record.attributes
+        kept, on = ("the finished run is", "") if is_finished else ("all of it is", f": {call} goes on from there")
+        return InputError(f"{gone}; {kept} kept in {name}{on}")
+
+    def add_segment(self, group: str, arrays: Mapping[str, npt.NDArray[Any]], number: int) -> Segment:
+        """Write rows of all arrays of a group into a segment of this number, which the next record may list."""
+        folder = segments.folder_of_segments(self.path)
+        name = folder / f"{group.replace('/', '.')}-{number:06d}.h5"
+        record = Record({}, {key: Array(rows, ("row", *map(str, range(1, rows.ndim)))) for key, rows in arrays.items()})
+        return self._thread.submit(_written_segment, name, record, self.path.parent).result()
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            self._disk.close()
+
+
+def _written_segment(path: Path, record: Record, folder: Path) -> Segment:
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    with new_file(path) as disk:
+        seal = write_into(disk, record)
+        disk.sync()
+    rows = len(next(iter(record.arrays.values())).values)
+    return Segment(str(path.relative_to(folder)), seal.sha256, rows)
+
+
+def _segment_bytes(path: Path, record: Record) -> Iterator[int]:
+    for group in record.groups.values():
+        for one in segments.listed(group.attributes.get(LISTED, "")):
+            yield os.path.getsize(path.parent / one.name)
+
+
+def _joined(record: Record) -> Record:
+    """The record with all rows that segments hold in the file itself."""
+    whole = record.copy()
+    for group in whole.groups.values():
+        if LISTED in group.attributes:
+            del group.attributes[LISTED]
+            for name, array in group.arrays.items():
+                if isinstance(array.values, Stored):
+                    group.arrays[name] = array._replace(values=array.values.without_segments())
+    return whole
+
+
+@contextlib.contextmanager
+def open_to_write(path: Path) -> Iterator[RunFile]:
+    """The file of a run, locked; write errors become one sentence.
+
+    Raises:
+        InputError: where it cannot be read or written, or is open in another process.
+    """
+    try:
+        with hold(path) as disk, ThreadPoolExecutor(1) as thread:
+            file = RunFile(path, disk, *read_and_compare(path), thread)
+            try:
+                yield file
+            finally:
+                file.close()
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+@contextlib.contextmanager
+def begin(path: Path, record: Record) -> Iterator[RunFile]:
+    """A new file of a run, which holds a first record, locked.
+
+    Raises:
+        InputError: where the path exists or cannot be written.
+    """
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            file = RunFile(path, _begun(path, record, thread), record, True, thread)
+            try:
+                yield file
+            finally:
+                file.close()
+    except OSError as error:
+        raise not_written(path, error) from error
+
+
+def check_disk(path: Path, needed: float) -> None:
+    """Refuse a run whose file would not fit on the disk."""
+    import shutil
+
+    from spinsim.machine.memory import readable
+
+    folder = folder_of(path)
+    while not folder.exists():
+        folder = folder.parent
+    room = shutil.disk_usage(folder).free
+    if needed > room:
+        raise InputError(
+            f"{path} needs {readable(needed)} but {readable(room)} are free on its disk: "
+            f"use fewer steps, samples or replicas, save fewer configurations, or {another_path()}"
+        )
+
+
+def text_attributes(record: Record) -> dict[str, str]:
+    """Root attributes as text."""
+    return {name: str(value) for name, value in record.attributes.items() if name != PARTS}

@@ -1,0 +1,136 @@
+"""Records as HDF5 groups: dimension scales on every axis, units, no time stamps, so that equal records make equal bytes.
+
+An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as equal
+couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+import h5py
+import numpy as np
+
+from spinsim.record import Array, Record
+from spinsim.store.segments import Stored
+
+LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 reads it; headers have checksums, so that damage is an error at once
+_BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
+_CHUNK_BYTES: Final = 2**20
+_OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
+
+
+def write_group(group: h5py.Group, record: Record) -> None:
+    """Write attributes, arrays and groups of a record into an empty group of a file."""
+    group.attrs.update(record.attributes)
+    scales: dict[str, h5py.Dataset] = {}
+    for name, array in record.arrays.items():
+        if array.axes == (name,):
+            scales[name] = _written(group, name, array)
+            scales[name].make_scale(name)
+    for name, array in record.arrays.items():
+        for axis, length in zip(array.axes, np.shape(array.values), strict=True):
+            if axis not in scales:
+                scales[axis] = _bare_dimension(group, axis, length)
+        if array.axes != (name,):
+            dataset = _written(group, name, array)
+            for k, axis in enumerate(array.axes):
+                dataset.dims[k].attach_scale(scales[axis])
+    for name, below in record.groups.items():
+        write_group(group.create_group(name), below)
+
+
+def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
+    values = array.values
+    if isinstance(values, Stored):
+        dataset = group.create_virtual_dataset(name, values.layout())
+    elif values.size > 1 and not any(values.strides):
+        chunks = tuple(max(1, min(length, _CHUNK_BYTES)) for length in values.shape)
+        fill = values.flat[0]
+        dataset = group.create_dataset(name, values.shape, values.dtype, chunks=_thinned(chunks), fillvalue=fill)
+    else:
+        dataset = group.create_dataset(name, data=values)
+    dataset.attrs.update({"long_name": array.long_name, "units": array.units})
+    if values.dtype.kind == "S":
+        dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
+    return dataset
+
+
+def _thinned(chunks: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks of an array without numbers of its own: HDF5 refuses those of 4 GiB or more."""
+    room, kept = _CHUNK_BYTES, []
+    for length in reversed(chunks):
+        kept.append(min(length, max(1, room)))
+        room //= kept[-1]
+    return tuple(reversed(kept))
+
+
+def _bare_dimension(group: h5py.Group, name: str, length: int) -> h5py.Dataset:
+    """A named axis without coordinates; it takes no room however long it is."""
+    dataset = group.create_dataset(name, (length,), np.int8, chunks=(min(length, 2**20),) if length else None)
+    dataset.make_scale(_BARE.format(length))
+    return dataset
+
+
+def read_group(group: h5py.Group, path: str, lazy: frozenset[str]) -> Record:
+    """The record that a group of an open file holds; arrays of groups in ``lazy`` are read when they are used."""
+    record = Record(_attributes(group))
+    for name, item in group.items():
+        if isinstance(item, h5py.Group):
+            record.groups[name] = read_group(item, path, lazy)
+        elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
+            is_lazy = item.is_virtual or (group.name.strip("/") in lazy and item.ndim > 1)
+            values = Stored.in_file(item, path) if is_lazy else _values(item)
+            words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
+            record.arrays[name] = Array(values, _axes(item, name), **words)
+    return record
+
+
+def _attributes(item: h5py.Group) -> dict[str, Any]:
+    return {key: _text(item.attrs[key]) for key in item.attrs if key not in _OF_HDF5}
+
+
+def _text(value: Any) -> Any:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _is_bare(item: h5py.Dataset) -> bool:
+    return bool(item.is_scale) and _text(item.attrs.get("NAME", "")).startswith(_BARE.partition("{")[0])
+
+
+def _values(item: h5py.Dataset) -> Any:
+    if item.size and item.chunks and not item.id.get_storage_size():
+        return np.broadcast_to(np.asarray(item.fillvalue, item.dtype), item.shape)
+    return item[...]
+
+
+def _axes(item: h5py.Dataset, name: str) -> tuple[str, ...]:
+    if item.is_scale:
+        return (name,)
+    labels = [dimension[0].name.rpartition("/")[2] if len(dimension) else "" for dimension in item.dims]
+    return tuple(label or f"{name}_axis_{k}" for k, label in enumerate(labels))
+
+
+def parts(record: Record, prefix: str = "") -> Iterator[tuple[str, bytes]]:
+    """Path and SHA-256 of each array, and of each group's attributes, in the order of their names."""
+    yield f"{prefix}@", hashlib.sha256(repr(sorted(_plain(record.attributes).items())).encode()).digest()
+    for name in sorted(record.arrays):
+        array = record.arrays[name]
+        digest = hashlib.sha256(repr((array.axes, array.long_name, array.units)).encode())
+        digest.update(repr((array.values.dtype.str, array.values.shape)).encode())
+        if isinstance(array.values, Stored):
+            digest.update(array.values.identity())
+        elif array.values.size and not any(array.values.strides):
+            digest.update(array.values.flat[0].tobytes())
+        else:
+            digest.update(np.ascontiguousarray(array.values).reshape(-1).view(np.uint8).data)
+        yield prefix + name, digest.digest()
+    for name in sorted(record.groups):
+        yield from parts(record.groups[name], f"{prefix}{name}/")
+
+
+def _plain(attributes: dict[str, Any]) -> dict[str, str]:
+    """Attributes as they compare after HDF5 has stored them."""
+    return {name: repr(np.asarray(value).tolist()) for name, value in attributes.items()}

@@ -1,0 +1,73 @@
+"""Files with a seal: 512 bytes in front of an HDF5 file that hold the SHA-256 of every byte behind them.
+
+HDF5 calls such bytes a user block; h5py, h5netcdf, xarray and netCDF4 open the files as they are. Damage is found before
+HDF5 reads a byte. A second SHA-256, of the parts that spinsim wrote, tells a file to which a user has added something
+from a damaged one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from typing import Any, BinaryIO, Final, NamedTuple
+
+SCHEMA: Final = "spinsim/1"
+BYTES: Final = 512
+_PIECE: Final = 2**24
+_FORM: Final = re.compile(rb"spinsim/([0-9]+) sha256=([0-9a-f]{64}) bytes=([0-9]+) parts=([0-9a-f]{64})\n")
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+
+
+class NoSealError(Exception):
+    """The file does not begin with a seal of this version; its text is the schema where it is another one."""
+
+
+class Seal(NamedTuple):
+    """A seal."""
+
+    sha256: str  # of all bytes behind the seal, in hexadecimal
+    size: int  # number of these bytes
+    parts: str  # SHA-256 of the parts of the record, likewise
+
+    def text(self) -> bytes:
+        line = f"{SCHEMA} sha256={self.sha256} bytes={self.size} parts={self.parts}\n".encode()
+        return line + b"\0" * (BYTES - len(line))
+
+
+def seal_of(file: BinaryIO | io.RawIOBase) -> Seal:
+    """The seal with which a file begins.
+
+    Raises:
+        NoSealError: where it has none, or one of another schema.
+    """
+    file.seek(0)
+    head = file.read(BYTES) or b""
+    found = _FORM.match(head)
+    if found is None:
+        raise NoSealError("HDF5" if head.startswith(_HDF5) else "")
+    number, sha256, size, parts = (one.decode() for one in found.groups())
+    if f"spinsim/{number}" != SCHEMA:
+        raise NoSealError(f"spinsim/{number}")
+    seal = Seal(sha256, int(size), parts)
+    if seal.text() != head:
+        raise NoSealError("")
+    return seal
+
+
+def digest_of(file: Any) -> str:
+    """SHA-256 of all bytes behind the seal, in hexadecimal."""
+    file.seek(BYTES)
+    digest = hashlib.sha256()
+    while piece := file.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def add_seal(file: Any, parts: str) -> Seal:
+    """Write the seal of a file that is complete behind it."""
+    found = Seal(digest_of(file), file.seek(0, os.SEEK_END) - BYTES, parts)
+    file.seek(0)
+    file.write(found.text())
+    return found
