@@ -115,6 +115,8 @@ class CudaParts(NamedTuple):
     temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
     squares: Callable[[Ladder], LocalSquares] | None = None  # along world lines; None: on the host
     bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
+    copied_bits: Callable[[int, int], Callable[[], Bits]] | None = None
+    """Copies a configuration within this GPU's memory and returns what reads the copy; None: small, read at once."""
 
 
 class OnLadder(NamedTuple):
@@ -184,6 +186,20 @@ class CudaEngine(Engine):
             return packed_spins(self.spins(sample, replica))
         with self._queue.here():
             return self.parts.bits(sample, replica)
+
+    def copied_bits(self, sample: int, replica: int) -> Callable[[], Bits]:
+        """Copy a configuration, of a large lattice within this GPU's memory, and return what reads the copy as bits."""
+        if self.parts.copied_bits is None:
+            bits = self.bits(sample, replica)
+            return lambda: bits
+        with self._queue.here():
+            read = self.parts.copied_bits(sample, replica)
+
+        def read_here() -> Bits:
+            with self._queue.here():
+                return read()
+
+        return read_here
 
     def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         with self._queue.here():

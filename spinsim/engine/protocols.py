@@ -251,6 +251,8 @@ class KeptSpins:
     read: Spins
     bits: Callable[[int], Bits] | None = None  # finds those of all replicas of a sample; None: one by one is as fast
     one: Callable[[int, int], Bits] | None = None  # finds the one of a sample and replica; None: from its spins
+    copied: Callable[[int, int], Callable[[], Bits]] | None = None
+    """Copies one where it lies, such as on a GPU, and returns what reads the copy later; None: read at once."""
 
     def __call__(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
         return self.read(sample, replica)

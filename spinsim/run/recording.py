@@ -61,8 +61,7 @@ class Recording:
     """Rows and sums of a run under way; ``save`` writes them into its file, if it has one.
 
     Rows of large groups go into segments of the file. ``in_words`` names rows in a refusal and says how to have fewer;
-    ``keeps_rows`` is False where a run is only timed. ``saved_as`` has the paths of datasets that say the same as arrays
-    of checkpoints, by the names of these arrays: they are stored once.
+    ``keeps_rows`` is False where a run is only timed.
     """
 
     def __init__(
@@ -94,7 +93,8 @@ class Recording:
         """Record into the file of the plan, a new one where ``stored`` is None; else its rows are taken over.
 
         Files keep the lowest states of ``best_of`` replicas of each sample, and of a run that was made longer one of
-        ``thin`` rows.
+        ``thin`` rows. ``saved_as`` has the paths of datasets that say the same as arrays of checkpoints, by the names
+        of these arrays: they are stored once.
         """
         self._saved_as = saved_as
         for group, series in self._by_group.items():

@@ -169,6 +169,8 @@ class BestSlices:
         """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
         return np.array(self._best[sample, replica])
 
+    copied_bits = None  # slices are looked at on the host
+
     def bits(self, sample: int, replica: int) -> Bits:
         return packed_spins(self._best[sample, replica])
 
@@ -218,7 +220,7 @@ class BestOfEach:
 
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
     """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
-    return KeptSpins(engine.spins, one=engine.bits)
+    return KeptSpins(engine.spins, one=engine.bits, copied=getattr(engine, "copied_bits", None))
 
 
 def present_configurations(engine: Engine | InField | BestSlices) -> Callable[[int], npt.NDArray[np.int8]]:

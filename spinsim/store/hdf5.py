@@ -1,7 +1,7 @@
-"""Records as HDF5 groups: dimension scales on every axis, units, no time stamps, so that equal records make equal bytes.
+"""Records as HDF5 groups: dimension scales on every axis, units, no time stamps: equal records make equal bytes.
 
-An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as equal
-couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
+An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as
+equal couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
 """
 
 from __future__ import annotations

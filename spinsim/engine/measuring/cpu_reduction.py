@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ldexp
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States, packed_spins
+from spinsim.bits import Bits, States, packed_spins
 from spinsim.engine.measuring.cpu import Compared
 from spinsim.engine.measuring.cpu_energies import add_over_energy, empty_bins, find_levels, in_units, room_over_energy
 from spinsim.engine.measuring.energies import SUMS, is_halved
@@ -25,7 +25,7 @@ from spinsim.engine.measuring.reduction import (
     tables_of,
 )
 from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Configurations, LadderMeasurement, LowestStates, Spins, bits_of_one
+from spinsim.engine.protocols import Configurations, KeptSpins, LadderMeasurement, LowestStates, Spins, bits_of_one
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -512,17 +512,34 @@ class Best:
         energy: Lowest energy, shape (samples, replicas).
     """
 
-    # configuration of lowest energy, ``int8`` (samples, sites); the first met among equals. ``States`` of a lattice
-    # whose bonds are not listed, as in the files of its runs.
-    spins: npt.NDArray[np.int8] | States
-
     def __init__(self, model: Ising, replicas: int, samples: int | None = None) -> None:
         rows = samples or model.samples
         self.energy = np.full((rows, replicas), np.inf)
+        self._spins: npt.NDArray[np.int8] | States
         if model.graph.is_listed:
-            self.spins = np.zeros((rows, model.sites), np.int8)
+            self._spins = np.zeros((rows, model.sites), np.int8)
         else:
-            self.spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
+            self._spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
+        self._on_device: dict[
+            int, Callable[[], Bits]
+        ] = {}  # what reads states that have not left their device, by sample
+
+    @property
+    def spins(self) -> npt.NDArray[np.int8] | States:
+        """Configurations of lowest energy, ``int8`` (samples, sites); the first met among equals.
+
+        ``States`` of a lattice whose bonds are not listed, as in the files of its runs.
+        """
+        if isinstance(self._spins, States):
+            for sample, read in self._on_device.items():
+                self._spins.bits[sample] = read()
+            self._on_device.clear()
+        return self._spins
+
+    @spins.setter
+    def spins(self, states: npt.NDArray[np.int8] | States) -> None:
+        self._spins = states
+        self._on_device.clear()
 
     def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
         """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
@@ -534,7 +551,9 @@ class Best:
 
     def record(self, sample: int, replica: int, spins: Spins) -> None:
         """Take the configuration of a replica as the one of lowest energy of its sample."""
-        if isinstance(self.spins, States):
-            self.spins.bits[sample] = bits_of_one(spins, sample, replica)
+        if not isinstance(self._spins, States):
+            self._spins[sample] = spins(sample, replica)
+        elif isinstance(spins, KeptSpins) and spins.copied is not None:
+            self._on_device[sample] = spins.copied(sample, replica)
         else:
-            self.spins[sample] = spins(sample, replica)
+            self._spins.bits[sample] = bits_of_one(spins, sample, replica)

@@ -54,7 +54,16 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
         return compare_lattices(Compared(device, model, tempering, wanted), lattices.slab)
 
     sweeper = SiteSweeper(queue, lattices)
-    parts = CudaParts(packing.Packing.SITE, queue, lattices, sweeper, counting, compare, bits=lattices.bits)
+    parts = CudaParts(
+        packing.Packing.SITE,
+        queue,
+        lattices,
+        sweeper,
+        counting,
+        compare,
+        bits=lattices.bits,
+        copied_bits=lattices.copied_bits,
+    )
     return CudaEngine(model, replicas, parts)
 
 

@@ -6,7 +6,7 @@ memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Final
@@ -244,6 +244,14 @@ class SiteLattices:
 
     def bits(self, sample: int, replica: int) -> Bits:
         return of_site_packed(self.present[sample, replica].get(), self.plan.sides)
+
+    def copied_bits(self, sample: int, replica: int) -> Callable[[], Bits]:
+        """Copy a lattice within the GPU's memory, where there is room, and return what reads the copy as bits."""
+        try:
+            words = self.present[sample, replica].copy()
+        except cupy.cuda.memory.OutOfMemoryError:
+            words = self.present[sample, replica].get()
+        return lambda: of_site_packed(cupy.asnumpy(words), self.plan.sides)
 
 
 BLOCKS: Final = 8  # on one multiprocessor
