@@ -19,7 +19,9 @@ import spinsim as ss
 PACKAGE = str(Path(ss.__file__).parent)
 MODEL = ss.EdwardsAnderson(ss.square(8), samples=2, seed=1)
 RUNS: dict[str, Callable[[str | None], Any]] = {
-    "temper": lambda out: ss.temper(MODEL, "1:2:3", sweeps=200, thermalize=50, seed=1, device="cpu", threads=1, out=out),
+    "temper": lambda out: ss.temper(
+        MODEL, "1:2:3", sweeps=200, thermalize=50, seed=1, device="cpu", threads=1, out=out
+    ),
     "anneal": lambda out: ss.anneal(MODEL, [3.0, 2.0, 1.0], sweeps=10, seed=1, device="cpu", threads=1, out=out),
 }
 
@@ -44,16 +46,17 @@ def census(call: Callable[[], Any]) -> set[tuple[str, str]]:
 
 
 def main() -> None:
+    """Print the counts of each run, in memory and into a file; with --list the names too."""
     for name, run in RUNS.items():
         run(None)  # imports and compiles
         with tempfile.TemporaryDirectory() as folder:
             for where, out in (("in memory", None), ("into a file", str(Path(folder, "run.h5")))):
                 met = census(lambda run=run, out=out: run(out))  # type: ignore[misc]
                 files = sorted({file for file, _ in met})
-                print(f"{name:8} {where:12} {len(files):3} files, {len(met):3} functions")
+                sys.stdout.write(f"{name:8} {where:12} {len(files):3} files, {len(met):3} functions\n")
                 if "--list" in sys.argv:
                     for file in files:
-                        print(f"  {file:55} {', '.join(sorted(one for at, one in met if at == file))}")
+                        sys.stdout.write(f"  {file:55} {', '.join(sorted(one for at, one in met if at == file))}\n")
 
 
 if __name__ == "__main__":

@@ -114,7 +114,8 @@ class Record:
 
     @property
     def nbytes(self) -> int:
-        return sum(int(array.values.nbytes) for _, array in self.paths())
+        """Bytes of all arrays; one that repeats a single number takes none."""
+        return sum(int(one.values.nbytes) for _, one in self.paths() if any(getattr(one.values, "strides", (1,))))
 
 
 def as_dataset(group: Record, coordinates: tuple[str, ...], attributes: Mapping[str, Any]) -> xarray.Dataset:

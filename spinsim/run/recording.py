@@ -257,9 +257,11 @@ class Recording:
         for s in contents.sums:
             if s.group == name:
                 values = self._sums.get(s.path)
-                if values is None:
-                    values = np.full(contents.shape(s), np.nan if s.dtype is np.float64 else 0, s.dtype)
-                group.arrays[s.name] = Array(np.asarray(values, s.dtype), s.axes, s.long_name, s.units)
+                if values is None:  # one number, which takes no room
+                    values = np.broadcast_to(
+                        np.asarray(np.nan if s.dtype is np.float64 else 0, s.dtype), contents.shape(s)
+                    )
+                group.arrays[s.name] = Array(values.astype(s.dtype, copy=False), s.axes, s.long_name, s.units)
         for s, given in contents.given:
             if s.group == name:
                 group.arrays[s.name] = Array(given, s.axes, s.long_name, s.units)
