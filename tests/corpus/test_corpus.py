@@ -26,6 +26,11 @@ def test_commands_print_the_numbers_recorded(name: str) -> None:
     assert not told, "\n".join(told)
 
 
+@pytest.mark.parametrize("name", ["temper-one-temperature", "temper-not-in-equilibrium", "quantum-beta"])
+def test_results_have_the_verdict_of_their_summary(name: str) -> None:
+    assert [RUNS[name]().verdict] == corpus.read(name)["words"]["verdict"]
+
+
 def test_every_file_belongs_to_a_run() -> None:
     assert {path.stem for path in corpus.FOLDER.glob("*.json")} == {*RUNS, *(f"command-{name}" for name in COMMANDS)}
 
