@@ -182,7 +182,8 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
     kept = {name: getattr(model, name) for name in ("name", "offset", "maxcut_weight", "terms")}
     parts: dict[str, Any] = {"model": Ising(model.graph, couplings, fields, **kept)}
-    for name, value in vars(result).items():
+    for name in vars(result):
+        value = getattr(result, name)  # which reads what a file holds until it is asked for
         if name in _SAMPLES_FIRST.split() and value is not None:
             parts[name] = value[chosen]
         elif name in _SAMPLES_SECOND and value is not None:
