@@ -29,6 +29,7 @@ from spinsim.store.contents import (
     rows_at,
 )
 from spinsim.store.models import record_of_model
+from spinsim.store.sealed import SCHEMA
 from spinsim.store.segments import LISTED, Segment, Stored, listed
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT: Final = "checkpoint"  # the group of the state from which a run goes on
 CONVENTIONS: Final = {
+    "schema": SCHEMA,
     "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
     "units": "k_B = 1; energies (totals), fields and temperatures are in the unit in which the couplings are given",
     "site_order": "i = x + Lx * (y + Ly * z)",
