@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import FigureSet, at
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Told
 from spinsim.jobs.ladder import LadderJob
+
+if TYPE_CHECKING:
+    import h5py
+
+    from spinsim.analysis.summary import Summary
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.quantum.extrapolation import AtStep
+    from spinsim.jobs.quantum.result import QuantumResult
+    from spinsim.jobs.quantum.running import QuantumPlan
+    from spinsim.jobs.quantum.settings import Quantum
+    from spinsim.store.contents import Form
 
 
 class QuantumJob(LadderJob):
@@ -20,14 +32,71 @@ class QuantumJob(LadderJob):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    columns = at("report:columns")
-    draw = at("figures:draw")
-    analysis = at("report:in_time_lines")
-    kept = at("extrapolation:kept")
-    together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
-    form = at("spinsim.jobs.ladder.result:QUANTUM_FORM")
+
+    @property
+    def config(self) -> type[Quantum]:
+        from spinsim.jobs.quantum.settings import Quantum
+
+        return Quantum
+
+    @property
+    def plan_type(self) -> type[QuantumPlan]:
+        from spinsim.jobs.quantum.running import QuantumPlan
+
+        return QuantumPlan
+
+    @property
+    def form(self) -> Form:
+        from spinsim.jobs.ladder.result import QUANTUM_FORM
+
+        return QUANTUM_FORM
+
+    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> QuantumResult:
+        from spinsim.jobs.quantum.result import read
+
+        return read(file, rows, attributes)
+
+    def describe(self, plan: QuantumPlan) -> str:
+        from spinsim.jobs.quantum.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: QuantumPlan, rate: float | None) -> Told:
+        from spinsim.jobs.quantum.report import outcome
+
+        return outcome(plan, rate)
+
+    def show(self, path: Path) -> Told:
+        from spinsim.jobs.quantum.report import show
+
+        return show(path)
+
+    def columns(self, result: QuantumResult, by: str) -> Columns:
+        from spinsim.jobs.quantum.report import columns
+
+        return columns(result, by)
+
+    def draw(self, results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
+        from spinsim.jobs.quantum.figures import draw
+
+        return draw(results, wanted)
+
+    def analysis(self, result: QuantumResult) -> list[str]:
+        from spinsim.jobs.quantum.report import in_time_lines
+
+        return in_time_lines(result)
+
+    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
+        from spinsim.jobs.quantum.extrapolation import kept
+
+        return kept(result, summary)
+
+    def together(self, kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+        from spinsim.jobs.quantum.report import extrapolations
+
+        return extrapolations(kept, choose)
 
 
 JOB = QuantumJob()
