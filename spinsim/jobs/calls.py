@@ -20,7 +20,6 @@ from spinsim.engine import resolve_device
 from spinsim.engine.given import as_spins, name_of
 from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError, warn_caller
-from spinsim.inputs.arguments import as_stated
 from spinsim.inputs.checks import as_floats
 from spinsim.inputs.grids import as_text
 from spinsim.inputs.signatures import public
@@ -182,7 +181,7 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
     """
     if values is None or isinstance(values, str):
         return values
-    numbers = np.atleast_1d(as_floats(as_stated(name, values, "ArrayLike | str"), name))
+    numbers = np.atleast_1d(as_floats(values, name))
     if numbers.ndim != 1 or not numbers.size:
         raise InputError(f"{name} has shape {numbers.shape}: give one number, or a list of them")
     bad = numbers[~np.isfinite(numbers)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
+from spinsim.acceptance import check_temperatures
 from spinsim.engine import resolve_device
 from spinsim.engine.moves.move import Move
 from spinsim.errors import InputError
@@ -36,7 +36,7 @@ def anneal(
     replicas: int | None = None,
     seed: int | None = 1,
     start: str | ArrayLike = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
+    zero_acceptance: float = 1 - 2**-6,
     rng_rounds: int = 10,
     device: str = "auto",
     threads: int | None = None,

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
-from spinsim.acceptance import ZERO_ACCEPTANCE
 from spinsim.engine.moves.move import Move
 from spinsim.inputs.arguments import judges
 from spinsim.inputs.signatures import public
@@ -35,7 +34,7 @@ def quantum(
     local_susceptibility: bool = False,
     seed: int | None = 1,
     start: str | ArrayLike = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
+    zero_acceptance: float = 1 - 2**-6,
     rng_rounds: int = 10,
     device: str = "auto",
     threads: int | None = None,

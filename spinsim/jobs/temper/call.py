@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
-from spinsim.acceptance import ZERO_ACCEPTANCE, check_temperatures
+from spinsim.acceptance import check_temperatures
 from spinsim.engine.moves.move import Move
 from spinsim.inputs.arguments import judges
 from spinsim.inputs.signatures import public
@@ -30,7 +30,7 @@ def temper(
     swap_every: int = 1,
     seed: int | None = 1,
     start: str | ArrayLike = "random",
-    zero_acceptance: float = ZERO_ACCEPTANCE,
+    zero_acceptance: float = 1 - 2**-6,
     rng_rounds: int = 10,
     device: str = "auto",
     threads: int | None = None,
