@@ -348,12 +348,12 @@ def test_none_means_that_an_argument_is_left_out(call, given: dict[str, Any]) ->
 def test_defaults_that_are_given_count_as_given(call, words: str) -> None:
     with pytest.raises(ss.InputError, match=words):
         call()
-    search = partial(ss.anneal, ss.Ising(ss.square(4)), anneals=2, target=-32.0, replicas=2)
-    assert [search(**given).config["anneal"]["growing"] for given in ({}, {"sweeps": 100}, {"growing": False})] == [
-        True,
-        False,
-        False,
-    ]
+
+
+@pytest.mark.parametrize(("given", "grows"), [({}, True), ({"sweeps": 100}, False), ({"growing": False}, False)])
+def test_searches_grow_where_no_length_is_given(given: dict[str, Any], grows: bool) -> None:
+    result = ss.anneal(ss.Ising(ss.square(4)), anneals=2, target=-32.0, replicas=2, **given)
+    assert result.config["anneal"]["growing"] is grows
 
 
 def test_save_replaces_what_spinsim_wrote(tmp_path: Path) -> None:
