@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from spinsim.engine.moves.move import Batch as Batch
     from spinsim.engine.moves.move import Move as Move
     from spinsim.errors import InputError as InputError
+    from spinsim.jobs.anneal.call import anneal as anneal
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.quantum.call import quantum as quantum
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
     from spinsim.jobs.quantum.result import QuantumResult as QuantumResult
+    from spinsim.jobs.temper.call import temper as temper
     from spinsim.jobs.temper.result import TemperResult as TemperResult
+    from spinsim.jobs.transfer.call import transfer as transfer
     from spinsim.jobs.transfer.result import TransferResult as TransferResult
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
@@ -53,10 +57,6 @@ if TYPE_CHECKING:
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
-    from spinsim.signatures import anneal as anneal
-    from spinsim.signatures import quantum as quantum
-    from spinsim.signatures import temper as temper
-    from spinsim.signatures import transfer as transfer
     from spinsim.simulation import Simulation as Simulation
 
 __version__ = "1.0.0"
@@ -70,15 +70,15 @@ _NAMES = {
     "engine.moves.move": ["Batch", "Move"],
     "errors": ["InputError"],
     "gemm": ["gemm"],
-    "jobs.anneal.running": ["anneal"],
+    "jobs.anneal.call": ["anneal"],
     "jobs.anneal.result": ["AnnealResult"],
     "jobs.calls": ["recount", "resume"],
-    "jobs.quantum.running": ["quantum"],
+    "jobs.quantum.call": ["quantum"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.result": ["QuantumResult"],
-    "jobs.temper.running": ["temper"],
+    "jobs.temper.call": ["temper"],
     "jobs.temper.result": ["TemperResult"],
-    "jobs.transfer.running": ["transfer"],
+    "jobs.transfer.call": ["transfer"],
     "jobs.transfer.result": ["TransferResult"],
     "jobs.warming": ["warm_up"],
     "model.disorder": ["EdwardsAnderson"],

@@ -19,6 +19,7 @@ from spinsim.inputs.words import either, nearest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _JUDGED: Final = "_judged"
+_NONE: Final = "_takes_none"
 _LARGEST_WHOLE: Final = 2**53  # above it a float stands for several whole numbers
 
 
@@ -195,12 +196,13 @@ def as_stated(name: str, value: Any, annotation: str | Wanted, also: tuple[str, 
     raise WrongTypeError(f"{name} = {shown(value)} has the wrong type: give {either((*wanted, *also))}")
 
 
-def judges(*names: str) -> Callable[[Function], Function]:
-    """Let a function, or a class, refuse some of its arguments in its own words."""
+def judges(*names: str, none: bool = False) -> Callable[[Function], Function]:
+    """Let a function, or a class, refuse some arguments in its own words; with ``none`` any argument may be None."""
 
     def mark(called: Function) -> Function:
         function: Any = vars(called)["__init__"] if isinstance(called, type) else called
         setattr(function, _JUDGED, names)
+        setattr(function, _NONE, none)
         return called
 
     return mark
@@ -223,6 +225,8 @@ def _stated(function: Any) -> _Stated:
         elif one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
             is_judged = name in judged or not isinstance(one.annotation, str)
             wanted[name] = _ANYTHING if is_judged else _wanted(one.annotation, namespace)
+            if getattr(function, _NONE, False):
+                wanted[name] = wanted[name]._replace(own=wanted[name].own | {type(None)})
             places += [name] * (one.kind is Parameter.POSITIONAL_OR_KEYWORD)
     return _Stated(tuple(places), wanted, takes_others)
 
@@ -234,20 +238,26 @@ def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(function: Function) -> Function:
-    """Let a function take its arguments as ``as_stated`` has them, and refuse unknown names with a hint."""
+    """Let a function take its arguments as ``as_stated`` has them, each once, and refuse unknown names with a hint."""
     stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
+    called = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         places, wanted, takes_others = stated()
         given = list(args)
+        if len(args) > len(places) or not keywords.keys().isdisjoint(places[: len(args)]):
+            try:
+                signature(function).bind(*args, **keywords)
+            except TypeError as error:
+                raise WrongTypeError(f"{called} was given {error}: give each argument once, by name") from error
         for place, name in enumerate(places[: len(args)]):
             given[place] = as_stated(name, args[place], wanted[name])
         for name, value in keywords.items():
             if name in wanted:
                 keywords[name] = as_stated(name, value, wanted[name])
             elif not takes_others:
-                called, names = function.__qualname__.removesuffix(".__init__"), [*wanted]
+                names = [*wanted]
                 hint = nearest(name, names[names[:1] in (["self"], ["cls"]) :])
                 raise WrongTypeError(f"{called} has no argument {name!r}: {hint}")
         return function(*given, **keywords)

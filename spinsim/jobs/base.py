@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -57,30 +57,11 @@ class Drawing(NamedTuple):
     warn: Callable[[str], None] = lambda words: None  # takes a line on what they do not show
 
 
-class Elsewhere:
-    """A member of a record that stands in another module, which is imported when the member is looked up.
-
-    Its place is ``module:name``, where ``{1}`` is the job's name and ``{0}`` the same with a capital; a module without
-    a dot is one of the job's folder.
-    """
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-
-    def __get__(self, job: object | None, owner: type[Job]) -> Any:
-        module, name = self.place.format(owner.name.capitalize(), owner.name).split(":")
-        return getattr(import_module(module if "." in module else f"{owner.__module__}.{module}"), name)
-
-
-def at(place: str) -> Any:
-    return Elsewhere(place)
-
-
-class Job:
+class Job(ABC):
     """The record of a job: all that the rest of the program knows of it.
 
-    Members that stand in modules of the job's folder, where ``at`` says, are imported when they are used, so that a
-    record costs nothing until then. The methods here serve jobs that have none of their own.
+    Modules of the job's folder are imported where a member needs them, so that a record costs nothing until then. The
+    methods that are not abstract serve jobs that have none of their own.
     """
 
     name: ClassVar[str]  # the command, the table of its settings, and the root attribute ``job`` of its files
@@ -90,18 +71,41 @@ class Job:
     """Its own settings that ``resume`` may change, in words, empty where the usual words serve."""
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
-    config: type[Config] = at("settings:{0}")  # the class of its configurations
-    plan_type: type[Plan[Any]] = at("running:{0}Plan")  # the class of runs that are ready to begin
-    read: Callable[[Record, Ising], Result] = at("result:read")  # returns the result of a record and its model
-    progress: Callable[..., Bar] = at("spinsim.run.progress:Bar")
-    """Returns what counts and shows how far a run is, of whether it is silent."""
-    describe: Callable[[Any], str] = at("report:describe")  # returns what is about to run by a plan, in one sentence
-    outcome: Callable[[Any, Any, float | None], Told] = at("report:outcome")
-    """Returns what is said of a plan's run when it is done, of its result; its rate as its progress has it, None where
-    the run was finished before."""
-    show: Callable[[Path, Any], Told] = at("report:show")  # returns what ``spinsim show`` says of a file and its result
-    plot: Callable[..., dict[str, Any]] = at("spinsim.jobs.plotting:plot")
-    """Returns the figures of a result by their names, or their files (``plotting.plot``)."""
+
+    @property
+    @abstractmethod
+    def config(self) -> type[Config]:
+        """Class of its configurations."""
+
+    @property
+    @abstractmethod
+    def plan_type(self) -> type[Plan[Any]]:
+        """Class of its runs that are ready to begin."""
+
+    @abstractmethod
+    def read(self, record: Record, model: Ising) -> Result:
+        """Return the result of a run from its record and its model."""
+
+    @abstractmethod
+    def describe(self, plan: Any) -> str:
+        """Return a sentence on the run that a plan is about to begin."""
+
+    @abstractmethod
+    def outcome(self, plan: Any, result: Any, rate: float | None) -> Told:
+        """Return the report of a plan's run when it is done, of its result.
+
+        ``rate`` is that of its progress, None where the run was finished before.
+        """
+
+    @abstractmethod
+    def show(self, path: Path, result: Any) -> Told:
+        """Return the report of a file and its result that ``spinsim show`` prints."""
+
+    def progress(self, silent: bool) -> Bar:
+        """Return the counter that shows how far a run is."""
+        from spinsim.run.progress import Bar
+
+        return Bar(silent)
 
     def plan(self, config: Any) -> Plan[Any]:
         return self.plan_type.of(config)
@@ -168,3 +172,7 @@ class Job:
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")
+
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the figures of a result by their names, or their files where a folder is given."""
+        return self.draw([result], Drawing())

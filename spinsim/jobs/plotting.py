@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
-from warnings import warn
 
 from spinsim.analysis import figures
 from spinsim.analysis.figures import FORMATS, STYLES, save_figures
@@ -15,7 +14,7 @@ from spinsim.analysis.figures.paper import PaperFigure
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
-from spinsim.errors import InputError, WrongTypeError
+from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs.words import either, nearest
 from spinsim.jobs import job_of
 from spinsim.jobs.base import Draw, Drawing, Job
@@ -33,7 +32,7 @@ def plot(
         raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
     wanted = None if names is None else [names] if isinstance(names, str) else list(names)
     _check(job, wanted, options)
-    how = partial(Drawing, style=style, options=options, warn=partial(warn, stacklevel=4))
+    how = partial(Drawing, style=style, options=options, warn=warn_caller)
     draw = job.draw([result], how("all"))
     for name in wanted or ():
         if name not in job.figures.names:

@@ -123,8 +123,10 @@ def test_every_module_has_a_layer() -> None:
 
 
 def lines_of(node: ast.stmt) -> int:
-    """Lines of a statement; of a function without its signature."""
-    first = node.body[0].lineno if isinstance(node, ast.FunctionDef) else node.lineno
+    """Lines of a statement; of a function without its signature and its docstring."""
+    first = node.lineno
+    if isinstance(node, ast.FunctionDef):
+        first = node.body[ast.get_docstring(node) is not None and len(node.body) > 1].lineno
     return (node.end_lineno or first) - first + 1
 
 

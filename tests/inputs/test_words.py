@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
 import spinsim as ss
@@ -10,7 +12,7 @@ from spinsim.jobs import all_jobs
 from spinsim.settings.config import tables_of
 
 MODEL = ss.Ising(ss.square(4))
-NAMES = {job.name: {**tables_of(job.config)["run"], **tables_of(job.config)[job.name]} for job in all_jobs()}
+NAMES = {job.name: list(signature(getattr(ss, job.name)).parameters) for job in all_jobs()}
 COUPLINGS = tables_of(next(iter(all_jobs())).config)["model"]["couplings"]
 FOREIGN = {
     "num_reads": "give replicas",
@@ -37,7 +39,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("word", "hint"), FOREIGN.items())
 def test_words_of_other_programs_are_known(word: str, hint: str) -> None:
-    with pytest.raises(TypeError, match=rf"^ss\.anneal has no setting '{word}': {hint}$") as told:
+    with pytest.raises(TypeError, match=rf"^anneal has no argument '{word}': {hint}$") as told:
         ss.anneal(MODEL, **{word: 3})
     assert isinstance(told.value, ss.InputError)
 
@@ -71,5 +73,5 @@ def test_other_calls_know_the_words_too() -> None:
         ss.Simulation(MODEL, 1.0, num_reads=3)
     with pytest.raises(ss.InputError, match=r"from_qubo has no argument 'ofset': did you mean 'offset'\?"):
         ss.Ising.from_qubo({(0, 1): 1.0}, ofset=1)
-    with pytest.raises(ss.InputError, match="no setting 'num_reads': give replicas"):
+    with pytest.raises(ss.InputError, match="no argument 'num_reads': give replicas"):
         ss.anneal([MODEL, MODEL], num_reads=3)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,42 @@ REFUSED = [
 def test_what_is_refused(call, words: str) -> None:
     with pytest.raises(ss.InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        (ss.anneal, {"steps": 2}),
+        (ss.temper, {"temperatures": [1.0, 2.0], "sweeps": 20}),
+        (ss.quantum, {"k": [0.2, 0.3], "sweeps": 20}),
+        (ss.transfer, {"k": 0.3}),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_none_means_that_an_argument_is_left_out(call, given: dict[str, Any]) -> None:
+    """Of all but the start, which holds spins, and the seed, for which None draws a fresh one."""
+    model = ss.Ising(ss.chain(4))
+    nothing = dict.fromkeys(signature(call).parameters.keys() - {"model", "start", "seed"})
+    assert call(model, **nothing | given).attributes["config"] == call(model, **given).attributes["config"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ss.anneal(MODEL, [1.0], steps=100), "steps 100 does not go with temperatures"),
+        (lambda: ss.anneal(MODEL, [1.0], schedule="geometric"), "schedule 'geometric' does not go with temperatures"),
+        (lambda: ss.anneal(MODEL, clusters_every=10), "clusters_every 10 goes with clusters alone"),
+    ],
+)
+def test_defaults_that_are_given_count_as_given(call, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        call()
+
+
+@pytest.mark.parametrize(("given", "grows"), [({}, True), ({"sweeps": 100}, False), ({"growing": False}, False)])
+def test_searches_grow_where_no_length_is_given(given: dict[str, Any], grows: bool) -> None:
+    result = ss.anneal(ss.Ising(ss.square(4)), anneals=2, target=-32.0, replicas=2, **given)
+    assert result.config["anneal"]["growing"] is grows
 
 
 def test_save_replaces_what_spinsim_wrote(tmp_path: Path) -> None:

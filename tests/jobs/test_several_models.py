@@ -35,6 +35,6 @@ def test_a_list_of_models_is_annealed_as_one_by_one() -> None:
     ],
 )
 def test_several_models_refuse_what_one_refuses(models, args, keywords, words) -> None:
-    with pytest.raises(ss.InputError, match=f"^ss.anneal was given {words}: give each argument once") as caught:
+    with pytest.raises(ss.InputError, match=f"^anneal was given {words}: give each argument once") as caught:
         ss.anneal(models, *args, **keywords)
     assert isinstance(caught.value, TypeError)

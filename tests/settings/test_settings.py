@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from pydoc import plaintext, render_doc
 
 import numpy as np
 import pytest
 from harness import one_sentence, run
 from places import ROOT
-from settings_page import page, signatures
+from settings_page import allowed, page
 
 import spinsim as ss
 from spinsim import packing, rng
@@ -20,7 +21,7 @@ from spinsim.cli import flags
 from spinsim.engine import DEVICES, Dynamics
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import GIVEN
-from spinsim.jobs import FOLDERS, all_jobs, job_of
+from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.jobs.transfer.settings import TransferSettings
@@ -75,12 +76,6 @@ def test_the_page_of_settings_is_not_stale() -> None:
     assert found == page(JOBS)
 
 
-def test_the_stub_of_the_calls_is_not_stale() -> None:
-    """``python tests/support/settings_page.py --signatures > spinsim/signatures.pyi`` makes it anew."""
-    found = (ROOT / "spinsim" / "signatures.pyi").read_text()
-    assert found == signatures(getattr(ss, name) for name in FOLDERS)
-
-
 @dataclass(frozen=True)
 class LaterSettings(AnnealSettings):
     """The table of a version to come, which has one setting more."""
@@ -110,16 +105,52 @@ def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> Non
 CALLS = {"anneal": ss.anneal, "temper": ss.temper, "quantum": ss.quantum, "transfer": ss.transfer}
 
 
+FILLED_IN = {
+    "anneal": {"sweeps", "steps", "schedule", "growing", "clusters_every"},
+    "temper": {"correlations", "clusters_every"},
+    "quantum": {"clusters_every"},
+    "transfer": set(),
+}
+"""Settings that mean more where they are given than where they are left out, even at their default."""
+ARGUMENTS = {"model", "on_updates", "on_rows", "progress"}
+
+
+def entries(call) -> dict[str, str]:
+    """Entry of each argument in the docstring of a call, on one line."""
+    said = (getdoc(call) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    found = re.split(r"^    (\w+): ", said, flags=re.MULTILINE)[1:]
+    return {name: " ".join(text.split()) for name, text in zip(found[::2], found[1::2], strict=True)}
+
+
 @pytest.mark.parametrize("job", JOBS)
-def test_calls_have_the_defaults_of_commands_and_describe_every_setting(job) -> None:
-    call, tables = CALLS[job.job], tables_of(job)
-    parameters = signature(call).parameters
+def test_calls_have_each_setting_with_its_default(job) -> None:
+    """None stands for a default that depends on others, in words or by being left out."""
+    parameters, tables = signature(CALLS[job.job]).parameters, tables_of(job)
     settings = {key: one for name in ("run", job.job) for key, one in tables[name].items() if not one.unused}
+    assert parameters.keys() - settings.keys() <= ARGUMENTS
     for key, one in settings.items():
-        assert parameters[key].default in (one.default, None), key  # None stands for the default
-        assert str(parameters[key].annotation).startswith((one.kind.__name__, "ArrayLike", "str")), key
-    for name in parameters:
-        assert f" {name}: " in call.__doc__, name
+        depends = (one.shown and key != "zero_acceptance") or key in FILLED_IN[job.job]
+        assert parameters[key].default == (None if depends else one.default), key
+        assert type(parameters[key].default) in (type(one.default), type(None)), key
+        said = str(parameters[key].annotation)
+        kinds = {"ArrayLike", "str"} if one.takes_lists else {one.kind.__name__}
+        assert kinds <= set(said.split(" | ")), key
+        assert (" | None" in said) == (parameters[key].default is None or one.is_seed), key
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_calls_describe_each_argument(job) -> None:
+    """The entry of a setting has its choices, its highest value, and its default where the signature has None."""
+    call, tables = CALLS[job.job], tables_of(job)
+    said, settings = entries(call), {**tables["run"], **tables[job.job]}
+    assert list(said) == list(signature(call).parameters)
+    for key in said.keys() - ARGUMENTS:
+        one = settings[key]
+        assert all(str(choice) in said[key] for choice in one.choices), key
+        if one.high is not None:
+            assert re.split(" to | at most ", allowed(one))[-1] in said[key], key
+        if key in FILLED_IN[job.job]:
+            assert str(one.default) in said[key], key
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -129,7 +160,7 @@ def test_help_of_a_call_names_each_keyword_with_its_type_and_default(call) -> No
     assert "<" not in shown  # of an object, which has an address
     assert "**" not in shown
     assert "    gpus: str | None = None,\n" in shown
-    with pytest.raises(TypeError, match="has no setting 'gpu': give device or gpus"):
+    with pytest.raises(TypeError, match="has no argument 'gpu': give device or gpus"):
         call(ss.Ising(ss.chain(4)), gpu="0")
 
 
@@ -148,7 +179,7 @@ def test_a_call_takes_what_is_no_parameter_of_it() -> None:
     result = ss.anneal(ss.Ising(ss.square(4)), steps=3, t_start=2, t_stop=1, schedule="linear", sweeps=2, replicas=2)
     assert result.temperature.tolist() == [2, 1.5, 1]
     assert len(ss.anneal(ss.Ising(ss.square(4)), sweeps=1, replicas=1).temperature) == 100
-    with pytest.raises(TypeError, match=r"ss\.anneal has no setting 'sweps': did you mean 'sweeps'"):
+    with pytest.raises(TypeError, match="anneal has no argument 'sweps': did you mean 'sweeps'"):
         ss.anneal(ss.Ising(ss.square(4)), sweps=3)
 
 

@@ -1,20 +1,14 @@
-"""The page docs/reference/settings.md, and spinsim/signatures.pyi, from which editors complete calls.
-
-``python tests/support/settings_page.py > docs/reference/settings.md`` makes the page, ``python
-tests/support/settings_page.py --signatures > spinsim/signatures.pyi`` the stub.
-"""
+"""The page docs/reference/settings.md: ``python tests/support/settings_page.py > docs/reference/settings.md``."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
-from inspect import signature
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
-import spinsim
+import spinsim  # noqa: F401  (which enters the jobs' records)
 from spinsim.inputs.texts import RANDOM
-from spinsim.jobs.calls import allowed, wrapped
 from spinsim.registry import FOLDERS, record_of
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
@@ -28,16 +22,6 @@ key of a table in a configuration file and a flag on the command line; calls in 
 Lists of numbers are written `0.8:2:16` (evenly spaced), `0.8:2:16g` (geometric) or `0.8,1.0,1.3`, in files also as
 numbers and lists of them. The coupling unit is the unit in which the couplings are given; k_B = 1.
 """
-_STUB: Final = """\
-# Calls of the jobs with all their settings, made from the program: python tests/support/settings_page.py --signatures
-import os
-from collections.abc import Callable, Mapping, Sequence
-
-from numpy.typing import ArrayLike
-
-from spinsim.engine.moves.move import Move
-"""
-_WIDTH: Final = 116  # of docstrings, less their indentation
 _COLUMNS: Final = ("key", "flag", "what it is", "values", "unit", "default")
 _TYPES: Final = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
 
@@ -102,30 +86,17 @@ def _variations(job: type[Config], name: str, kind: type[Table]) -> list[str]:
     return [f"Of `{job.job}`:\n", "".join(lines)] if lines else []
 
 
-def signatures(calls: Iterable[Callable[..., Any]]) -> str:
-    """Calls with all their parameters and docstrings, as a stub from which editors complete and type checkers check."""
-    calls = list(calls)
-    results = {call.__annotations__["return"]: call.__module__.replace(".running", ".result") for call in calls}
-    imports = [f"from {module} import {name}\n" for name, module in sorted(results.items(), key=lambda item: item[1])]
-    return _STUB + "".join(
-        [
-            *imports,
-            "from spinsim.model.ising import Ising\n",
-            "from spinsim.run.functions import Measure\n",
-            *map(_with_docstring, calls),
-        ]
-    )
+def allowed(one: Setting) -> str:
+    """Allowed values of a setting, in words, with powers in the place of long numbers."""
+    return re.sub(r"\d{6,}", lambda number: _power(int(number[0])), one.allowed)
 
 
-def _with_docstring(call: Callable[..., Any]) -> str:
-    lines = wrapped((call.__doc__ or "").splitlines(), _WIDTH)
-    text = "\n".join(f"    {line}" if line else "" for line in lines)
-    head = re.sub(r"'([^']*)',$", r'"\1",', str(signature(call)), flags=re.MULTILINE)
-    return f'\ndef {call.__name__}{head}:\n    """{text.strip()}\n    """\n'
+def _power(number: int) -> str:
+    """A number as a power of ten or two where it is one, or one less."""
+    digits, bits = len(str(number)) - 1, (number + 1).bit_length() - 1
+    near = {10**digits: f"10^{digits}", 2**bits: f"2^{bits}", 2**bits - 1: f"2^{bits} - 1"}
+    return near.get(number, str(number))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--signatures"]:
-        sys.stdout.write(signatures(getattr(spinsim, name) for name in FOLDERS))
-    else:
-        sys.stdout.write(page(record_of(name).config for name in FOLDERS))
+    sys.stdout.write(page(record_of(name).config for name in FOLDERS))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import FigureSet, Job, PlotOption, at
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
+    from spinsim.analysis.tables import Columns
     from spinsim.jobs.anneal.result import AnnealResult
+    from spinsim.jobs.anneal.running import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
+    from spinsim.model.ising import Ising
+    from spinsim.record import Record
 
 
 class AnnealJob(Job):
@@ -20,9 +24,6 @@ class AnnealJob(Job):
     name = "anneal"
     a_run = "an anneal run"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
-    recounted = at("running:recounted")
-    columns = at("report:columns")
-    draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "time_limit": "Longest duration of a search from its beginning",
         "anneals": "Largest number of anneals of a search from its beginning",
@@ -31,6 +32,58 @@ class AnnealJob(Job):
         ("thermodynamics", "cut", "configuration", "landscape"),
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
+
+    @property
+    def config(self) -> type[Anneal]:
+        from spinsim.jobs.anneal.settings import Anneal
+
+        return Anneal
+
+    @property
+    def plan_type(self) -> type[AnnealPlan]:
+        from spinsim.jobs.anneal.running import AnnealPlan
+
+        return AnnealPlan
+
+    def read(self, record: Record, model: Ising) -> AnnealResult:
+        from spinsim.jobs.anneal.result import read
+
+        return read(record, model)
+
+    def describe(self, plan: AnnealPlan) -> str:
+        from spinsim.jobs.anneal.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Told:
+        from spinsim.jobs.anneal.report import outcome
+
+        return outcome(plan, result, rate)
+
+    def show(self, path: Path, result: AnnealResult) -> Told:
+        from spinsim.jobs.anneal.report import show
+
+        return show(path, result)
+
+    def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
+        from spinsim.jobs.anneal.running import recounted
+
+        return recounted(result, device, threads)
+
+    def columns(self, result: AnnealResult, by: str) -> Columns:
+        from spinsim.jobs.anneal.report import columns
+
+        return columns(result, by)
+
+    def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
+        from spinsim.jobs.anneal.figures import draw
+
+        return draw(results, wanted)
+
+    def plot(self, result: AnnealResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import plot
+
+        return plot(result, names, folder, about)
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal

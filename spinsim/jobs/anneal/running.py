@@ -1,19 +1,17 @@
-"""Annealing runs: their plan, the run under way, and ``ss.anneal`` of one model or of several."""
+"""Annealing runs: their plan and the run under way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial, wraps
-from inspect import signature
+from functools import cached_property, partial
 from math import prod
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_temperatures
-from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.engine.split.filling import USUAL, replicas_that_fill
@@ -21,7 +19,7 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.grids import as_text
-from spinsim.inputs.texts import count, seeds_of
+from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.result import (
     OF_ANNEALS,
     SAVED_AS,
@@ -33,12 +31,10 @@ from spinsim.jobs.anneal.result import (
     with_rows,
 )
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.calls import as_settings, by_name, call_of, run_of_call, start_of_call
 from spinsim.machine.memory import require
-from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
-from spinsim.packing import LANES, Packing
+from spinsim.packing import Packing
 from spinsim.record import Record
 from spinsim.result import result_of
 from spinsim.run.common import Saving, Watch, build_model, dynamics_of
@@ -404,86 +400,3 @@ def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealR
         counted["staggered_magnetization"] = staggered
     values = {f"{MEASUREMENTS}/{name}": array for name, array in counted.items()}
     return cast("AnnealResult", result_of(result.job, with_rows(result, rows).record.replaced(values), result.model))
-
-
-def of_models(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a call whose first argument is a model also take a list of them, and return a list of results.
-
-    Each result has the bits of a call with its model alone. Model k of the list, from 0 on, has the seed ``seed + k``,
-    modulo 2^64. Large models are annealed side by side on the CPU, each on one thread; small ones, and those on a GPU,
-    one after the other.
-    """
-    places = signature(call)
-    defaults = {name: one.default for name, one in places.parameters.items()}
-
-    @wraps(call)
-    def of_one_or_many(*args: Any, **settings: Any) -> Any:
-        models = args[0] if args else settings.get("model")
-        if not isinstance(models, list | tuple):
-            return call(*args, **settings)
-        given = by_name(Anneal, places, args, settings)
-        given = {"model": given.pop("model")} | as_settings(Anneal, given)  # some say no more than that they were given
-        value = defaults | given
-        if value["out"] is not None or value["solution"] is not None:
-            raise InputError("out and solution name a file for one model: leave them out, and save each result")
-        on_cpu = resolve_device(value["device"], value["gpus"]) == "cpu"
-        side_by_side = on_cpu and _are_worth_threads(models, value["replicas"], value["sweeps"])
-        pool = Threads(value["threads"] if side_by_side else 1)
-        if side_by_side:
-            given |= {"threads": 1}
-        results: list[Any] = [None] * len(models)
-
-        def anneal_one(k: int, seed: Any) -> None:
-            try:
-                results[k] = call(**given | {"model": models[k], "seed": seed})
-            except InputError as error:
-                raise InputError(f"model {k} of the list: {error}") from error
-
-        # threads of small models would wait for each other in Python
-        pool.run(partial(anneal_one, k, seed) for k, seed in enumerate(seeds_of(value["seed"], len(models))))
-        return results
-
-    return of_one_or_many
-
-
-def _are_worth_threads(models: Sequence[Any], replicas: Any, sweeps: Any) -> bool:
-    """Return True if a temperature of each model takes much longer in compiled code than in Python."""
-    sizes = [getattr(model, "sites", 0) * getattr(model, "samples", 0) for model in models]
-    return len(models) > 1 and min(sizes) * (replicas or LANES) * (sweeps or 1) >= WORTH_A_THREAD * LANES
-
-
-@of_models
-@call_of(
-    Anneal,
-    "temperatures sweeps? replicas seed start zero_acceptance rng_rounds device threads on_updates field target "
-    "out checkpoint_every progress measure moves",
-)
-def anneal(model: Ising, given: dict[str, Any]) -> AnnealResult:  # noqa: D417  (the settings describe themselves)
-    """Anneal replicas of a model through a list of temperatures.
-
-    Args:
-        model: Model to anneal, or a list of models. Model k of a list has the seed ``seed + k``.
-        temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or text as the command
-            line takes it, such as ``3:0.1:100g``. By default they follow from ``t_start``, ``t_stop``, ``steps`` and
-            ``schedule``.
-        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
-            (samples, replicas, sites).
-        field: Uniform field at each temperature, (steps,) or text. It is added to the model's own fields and is part
-            of the energies. A single temperature serves all fields.
-        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they return floats or whole
-            numbers of the shape (samples, replicas), with further axes if you like.
-        moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
-
-    Returns:
-        Energies and magnetisations after each temperature, and the lowest states met; for a list of models a list of
-        results, the same as of calls with one model each.
-
-    Raises:
-        InputError: for bad temperatures, numbers out of range, too little memory, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
-    """
-    given["start"], spins = start_of_call(given.get("start", AnnealSettings.start), model, given.get("replicas"))
-    if given.get("replicas") is None and spins is not None and spins.shape[1] > 1:
-        given["replicas"] = spins.shape[1]
-    result: AnnealResult = run_of_call(Anneal, model, given, spins, temperatures=check_temperatures)
-    return result

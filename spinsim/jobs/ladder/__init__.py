@@ -7,16 +7,15 @@ reports, tables and figures.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spinsim.jobs.base import FigureSet, Job, PlotOption, at
+from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 
 class LadderJob(Job):
     """The record of a job whose runs are on a ladder."""
-
-    recounted = at("spinsim.jobs.ladder.running:recounted")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -27,6 +26,16 @@ class LadderJob(Job):
         }
         cls.figures = cls.figures._replace(options=columns)
         cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several | columns)
+
+    def recounted(self, result: Any, device: str, threads: int | None) -> Any:
+        from spinsim.jobs.ladder.running import recounted
+
+        return recounted(result, device, threads)
+
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import plot
+
+        return plot(result, names, folder, about)
 
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import FigureSet, at
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Told
 from spinsim.jobs.ladder import LadderJob
+
+if TYPE_CHECKING:
+    from spinsim.analysis.summary import Summary
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.quantum.extrapolation import AtStep
+    from spinsim.jobs.quantum.result import QuantumResult
+    from spinsim.jobs.quantum.running import QuantumPlan
+    from spinsim.jobs.quantum.settings import Quantum
+    from spinsim.model.ising import Ising
+    from spinsim.record import Record
 
 
 class QuantumJob(LadderJob):
@@ -20,13 +31,65 @@ class QuantumJob(LadderJob):
         "-ln tanh(k) / (2 k). The general form, with --gamma and --beta: the step in time is beta / slices, the "
         "coupling in time -ln tanh(gamma step) / 2."
     )
-    columns = at("report:columns")
-    draw = at("figures:draw")
-    analysis = at("report:in_time_lines")
-    kept = at("extrapolation:kept")
-    together = at("report:extrapolations")
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
+
+    @property
+    def config(self) -> type[Quantum]:
+        from spinsim.jobs.quantum.settings import Quantum
+
+        return Quantum
+
+    @property
+    def plan_type(self) -> type[QuantumPlan]:
+        from spinsim.jobs.quantum.running import QuantumPlan
+
+        return QuantumPlan
+
+    def read(self, record: Record, model: Ising) -> QuantumResult:
+        from spinsim.jobs.quantum.result import read
+
+        return read(record, model)
+
+    def describe(self, plan: QuantumPlan) -> str:
+        from spinsim.jobs.quantum.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Told:
+        from spinsim.jobs.quantum.report import outcome
+
+        return outcome(plan, result, rate)
+
+    def show(self, path: Path, result: QuantumResult) -> Told:
+        from spinsim.jobs.quantum.report import show
+
+        return show(path, result)
+
+    def columns(self, result: QuantumResult, by: str) -> Columns:
+        from spinsim.jobs.quantum.report import columns
+
+        return columns(result, by)
+
+    def draw(self, results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
+        from spinsim.jobs.quantum.figures import draw
+
+        return draw(results, wanted)
+
+    def analysis(self, result: QuantumResult) -> list[str]:
+        from spinsim.jobs.quantum.report import in_time_lines
+
+        return in_time_lines(result)
+
+    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
+        from spinsim.jobs.quantum.extrapolation import kept
+
+        return kept(result, summary)
+
+    def together(self, kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+        from spinsim.jobs.quantum.report import extrapolations
+
+        return extrapolations(kept, choose)
 
 
 JOB = QuantumJob()

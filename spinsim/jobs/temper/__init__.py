@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import FigureSet, at
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Told
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
+    from spinsim.analysis.tables import Columns
+    from spinsim.jobs.temper.result import TemperResult
+    from spinsim.jobs.temper.running import TemperPlan
     from spinsim.jobs.temper.settings import Temper
+    from spinsim.model.ising import Ising
+    from spinsim.record import Record
 
 
 class TemperJob(LadderJob):
@@ -20,13 +25,53 @@ class TemperJob(LadderJob):
     name = "temper"
     a_run = "a temper run"
     about = "Simulate an Ising model or spin glass in equilibrium at many temperatures that exchange configurations."
-    columns = at("report:columns")
-    draw = at("figures:draw")
     resumable: ClassVar[Mapping[str, str]] = {
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
+
+    @property
+    def config(self) -> type[Temper]:
+        from spinsim.jobs.temper.settings import Temper
+
+        return Temper
+
+    @property
+    def plan_type(self) -> type[TemperPlan]:
+        from spinsim.jobs.temper.running import TemperPlan
+
+        return TemperPlan
+
+    def read(self, record: Record, model: Ising) -> TemperResult:
+        from spinsim.jobs.temper.result import read
+
+        return read(record, model)
+
+    def describe(self, plan: TemperPlan) -> str:
+        from spinsim.jobs.temper.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: TemperPlan, result: TemperResult, rate: float | None) -> Told:
+        from spinsim.jobs.temper.report import outcome
+
+        return outcome(plan, result, rate)
+
+    def show(self, path: Path, result: TemperResult) -> Told:
+        from spinsim.jobs.temper.report import show
+
+        return show(path, result)
+
+    def columns(self, result: TemperResult, by: str) -> Columns:
+        from spinsim.jobs.temper.report import columns
+
+        return columns(result, by)
+
+    def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
+        from spinsim.jobs.temper.figures import draw
+
+        return draw(results, wanted)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         if config.temper.searches and "sweeps" in settings:

@@ -1,4 +1,4 @@
-"""Runs of parallel tempering: their plan, searches for low states, and ``ss.temper``."""
+"""Runs of parallel tempering: their plan, and searches for low states."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ from spinsim.engine.protocols import Spins
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel, Outline
 from spinsim.inputs.texts import count
-from spinsim.jobs.calls import call_of, run_of_call
 from spinsim.jobs.ladder.result import SAVED_AS, Temperatures, contents_of_run, temperatures_in
 from spinsim.jobs.ladder.running import LadderPlan, LadderRun, row_of, with_usual_moves
-from spinsim.jobs.temper.result import TemperResult
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
@@ -313,39 +311,3 @@ def _check_groups(plan: TemperPlan, replicas: int) -> None:
         subject = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
         require(choose(outline).needed_bytes(outline, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
-
-
-@call_of(
-    Temper,
-    "temperatures sweeps thermalize replicas measure_every swap_every seed start zero_acceptance rng_rounds "
-    "device threads on_updates moves correlations? target out checkpoint_every progress measure",
-)
-def temper(model: Ising, given: dict[str, Any]) -> TemperResult:  # noqa: D417  (the settings describe themselves)
-    """Parallel tempering in equilibrium.
-
-    Args:
-        model: Model to simulate.
-        temperatures: From the lowest to the highest, in the unit of the couplings, shape (temperatures,); or text as
-            the command line takes it, such as ``auto:0.7:2.0``. By default 16 in equal ratios, for ferromagnets and
-            antiferromagnets from 0.75 to 1.3 times the temperature of their transition, for glasses from 0.3 to 0.8
-            times the root mean square local field. Searches and graphs take 32 to 128 over the range of an anneal.
-        replicas: Copies at each temperature, 2 by default. A search takes 1 to 8, so that a group has 128 replicas (1
-            for dense problems on a CPU), and several ``groups``; with a number given it has one group.
-        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,), (samples, sites) or
-            (samples, copies times temperatures, sites). Replica c T + k is copy c at temperature k of T.
-        moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or objects of your own with
-            a ``name`` and ``apply(batch)``, each with the number of sweeps between two moves:
-            ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your own are given as objects.
-        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a batch of spins
-            (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or whole numbers of the shape
-            (samples, copies, temperatures), with further axes if you like. As text: ``module:function``.
-
-    Returns:
-        Energies, magnetisations and overlaps of every copy at every temperature, and the rates of exchange.
-
-    Raises:
-        InputError: for bad temperatures, numbers out of range, too little memory, and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
-    """
-    result: TemperResult = run_of_call(Temper, model, given, temperatures=check_temperatures)
-    return result

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import FigureSet, Job, PlotOption, at
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
+
+if TYPE_CHECKING:
+    from spinsim.jobs.transfer.result import TransferResult
+    from spinsim.jobs.transfer.running import TransferPlan
+    from spinsim.jobs.transfer.settings import Transfer
+    from spinsim.model.ising import Ising
+    from spinsim.record import Record
+    from spinsim.run.progress import RowProgress
 
 _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
@@ -23,13 +31,58 @@ class TransferJob(Job):
     All layers of a sample are equal, with ferromagnetic bonds --k-time between them: random couplings make a
     McCoy-Wu model, random within a layer alone.
     """
-    draw = at("figures:draw")
-    progress = at("spinsim.run.progress:RowProgress")
     resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}
     figures = FigureSet(("lengths",), {"average": _AVERAGE})
     figures_of_several = FigureSet(
         ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
     )
+
+    @property
+    def config(self) -> type[Transfer]:
+        from spinsim.jobs.transfer.settings import Transfer
+
+        return Transfer
+
+    @property
+    def plan_type(self) -> type[TransferPlan]:
+        from spinsim.jobs.transfer.running import TransferPlan
+
+        return TransferPlan
+
+    def read(self, record: Record, model: Ising) -> TransferResult:
+        from spinsim.jobs.transfer.result import read
+
+        return read(record, model)
+
+    def describe(self, plan: TransferPlan) -> str:
+        from spinsim.jobs.transfer.report import describe
+
+        return describe(plan)
+
+    def outcome(self, plan: TransferPlan, result: TransferResult, rate: float | None) -> Told:
+        from spinsim.jobs.transfer.report import outcome
+
+        return outcome(plan, result, rate)
+
+    def show(self, path: Path, result: TransferResult) -> Told:
+        from spinsim.jobs.transfer.report import show
+
+        return show(path, result)
+
+    def progress(self, silent: bool) -> RowProgress:
+        from spinsim.run.progress import RowProgress
+
+        return RowProgress(silent)
+
+    def draw(self, results: Sequence[TransferResult], wanted: Drawing) -> Draw:
+        from spinsim.jobs.transfer.figures import draw
+
+        return draw(results, wanted)
+
+    def plot(self, result: TransferResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import plot
+
+        return plot(result, names, folder, about)
 
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(

@@ -1,11 +1,11 @@
-"""A transfer-matrix run: its tasks, every sample at every coupling, in succession or side by side; ``ss.transfer``."""
+"""A transfer-matrix run: its tasks, every sample at every coupling, in succession or side by side."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from math import prod
 from operator import itemgetter
@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from spinsim.engine.devices import gpu_numbers
 from spinsim.inputs.texts import count
-from spinsim.jobs.calls import call_of, run_of_call
-from spinsim.jobs.transfer.result import TransferResult, place_of, transfer_contents, values_of
+from spinsim.jobs.transfer.result import place_of, transfer_contents, values_of
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
@@ -31,7 +30,7 @@ from spinsim.run.recording import Recording
 from spinsim.store.files import check_disk
 from spinsim.store.models import stored_bytes
 from spinsim.transfer_matrix.lanczos import NotConvergedError
-from spinsim.transfer_matrix.layer import Points, check_couplings, positive, sectors_of
+from spinsim.transfer_matrix.layer import Points, check_couplings, sectors_of
 from spinsim.transfer_matrix.spectrum import Settings, Solver
 from spinsim.transfer_matrix.split import SplitSolver, choose
 
@@ -296,38 +295,3 @@ def _where(device: str, devices: int) -> dict[str, str]:
         kind = names()[gpu_numbers(device)[0]]
     name = f"{devices} x {kind}" if devices > 1 else kind
     return {"engine": f"{'cpu' if device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
-
-
-@call_of(
-    Transfer,
-    "k temperature k_time eigenvalues sector tolerance method basis seed device threads most_steps on_rows out "
-    "checkpoint_every progress",
-)
-def transfer(model: Ising, given: dict[str, Any]) -> TransferResult:  # noqa: D417  (the settings describe themselves)
-    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
-
-    T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
-
-    Args:
-        model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any graph.
-        k: 1 / T, one or many, or text as the command line takes it, such as ``0.2:0.3:11``.
-        temperature: Instead of k, in the unit of the couplings; by default the transition of the ferromagnet.
-        k_time: Coupling between layers, without unit, one number or one for each k; by default k times the |J| that
-            all bonds of the layer share (times 1 if they differ).
-        sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is one sector, ``all``.
-        tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to 0.1.
-        basis: Stored vectors; 0 takes least memory and gives no matrix elements. By default as many as help and fit.
-        on_rows: Called with the number of samples and points that were finished since the last call.
-
-    Returns:
-        ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements. With ``out``, levels that
-        did not converge are NaN, with a warning, and ``resume`` tries them again.
-
-    Raises:
-        InputError: for couplings that overflow, a layer that does not fit, levels that do not converge (without
-            ``out``), and a file that holds another run.
-        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
-    """
-    checks: dict[str, Any] = {name: partial(positive, name) for name in ("k", "temperature", "k_time")}
-    result: TransferResult = run_of_call(Transfer, model, given, **checks)
-    return result
