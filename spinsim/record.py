@@ -118,8 +118,8 @@ class Record:
         return sum(int(one.values.nbytes) for _, one in self.paths() if any(getattr(one.values, "strides", (1,))))
 
 
-def as_dataset(group: Record, coordinates: tuple[str, ...], attributes: Mapping[str, Any]) -> xarray.Dataset:
-    """The arrays of a group as an xarray dataset; arrays named in ``coordinates`` are coordinates where they exist.
+def as_dataset(group: Record) -> xarray.Dataset:
+    """The arrays of a group as an xarray dataset; its attribute ``coordinates`` names those that say where a row is.
 
     Raises:
         InputError: where xarray is not installed.
@@ -134,5 +134,7 @@ def as_dataset(group: Record, coordinates: tuple[str, ...], attributes: Mapping[
         if values.dtype.kind == "S":  # names, as Python's text
             values = np.array([one.decode() for one in values.tolist()], object)
         variables[name] = array.axes, values, {"long_name": array.long_name, "units": array.units}
-    scales = [name for name, array in group.arrays.items() if array.axes == (name,) or name in coordinates]
-    return xarray.Dataset(variables, attrs=dict(attributes)).set_coords(scales)
+    attributes = dict(group.attributes)
+    coordinates = str(attributes.pop("coordinates", "")).split()
+    coordinates += [name for name, array in group.arrays.items() if array.axes == (name,)]
+    return xarray.Dataset(variables, attrs=attributes).set_coords(coordinates)

@@ -16,7 +16,7 @@ from spinsim.model.ising import Ising
 from spinsim.record import Record, as_dataset
 from spinsim.registry import record_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
-from spinsim.store.contents import COORDINATES, MEASUREMENTS
+from spinsim.store.contents import MEASUREMENTS
 from spinsim.store.files import read, replace, save_new, stamp, text_attributes
 from spinsim.store.models import model_of, record_of_model
 
@@ -156,8 +156,7 @@ class Result(Described):
         Raises:
             InputError: where xarray is not installed.
         """
-        attributes = {key: value for key, value in self.attributes.items() if key != "finished"}
-        return as_dataset(self.record.groups[self.series_group], COORDINATES, attributes)
+        return as_dataset(self.record.groups[self.series_group])
 
     def plot(
         self,

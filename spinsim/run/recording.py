@@ -210,7 +210,7 @@ class Recording:
         """All so far as a record; that of a run in a file has its model and the state to go on from too."""
         if not self._kept and not self._segmented:
             self._make_room()
-        record = Record(self._root)
+        record = Record(self._root if self.file is None else self._root())  # digests take longer than a small run
         if self._saved_as or self.file is not None:
             record.groups["model"] = record_of_model(self._plan.model)
         if self._contents.start is not None:
@@ -236,12 +236,18 @@ class Recording:
         own = self._plan.attributes if self._attributes is None else self._attributes
         return CONVENTIONS | own | self._about
 
+    def _origin(self) -> dict[str, Any]:
+        return {name: value for name, value in self._root().items() if name != "finished"}
+
     def _add_group(self, record: Record, name: str) -> None:
         contents, rows = self._contents, self._rows // self._contents.every(name)
         attributes: dict[str, Any] = dict(contents.numbers.get(name, {}))
         if coordinates := contents.coordinates(name):
             attributes["coordinates"] = " ".join(coordinates)
-        group = record.groups.setdefault(name, Record(attributes))
+        is_first = name == contents.groups[0]  # whose readers may open it alone
+        group = record.groups.setdefault(
+            name, Record((lambda: self._origin() | attributes) if is_first else attributes)
+        )
         for axis in (one for one in contents.axes(name) if len(contents.scales[one])):  # others are as long as arrays
             words = axis.replace("_", " ")
             group.arrays[axis] = Array(contents.scales[axis], (axis,), words, contents.units.get(axis, "1"))
