@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from spinsim.model.instances import from_bqm as from_bqm
     from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
+    from spinsim.pooling import pool as pool
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
@@ -86,6 +87,7 @@ _NAMES = {
     "model.graph": ["Graph"],
     "model.instances": ["from_bqm", "read_instance"],
     "model.ising": ["Ising"],
+    "pooling": ["pool"],
     "result": ["load"],
     "sampling": ["sampling"],
     "saved": ["Configurations", "configurations"],

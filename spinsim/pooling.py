@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError, WrongTypeError
+from spinsim.errors import InputError
 from spinsim.inputs.signatures import public
-from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
 from spinsim.registry import record_of
-from spinsim.result import Result, load, result_of
-from spinsim.settings.config import kinds_of
+from spinsim.result import POOLED, Result, load, result_of
+from spinsim.settings.config import kinds_of, sha256
 from spinsim.store.files import PARTS
 from spinsim.store.segments import LISTED
 
-POOLED: Final = "pooled"
-"""The root attribute of a pooled run: JSON, the seeds and the SHA-256 of the configuration of each run in it."""
 _SAMPLE: Final = "sample"
 _NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement")
 """Groups of a single run, of which a pooled one has others or none."""
@@ -52,8 +50,6 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
     Raises:
         InputError: for no runs, searches, and runs that are not of one kind.
     """
-    if isinstance(runs, Result | str | os.PathLike):
-        raise WrongTypeError("pool takes a list of runs: give ss.pool([...])")
     results = [run if isinstance(run, Result) else load(run) for run in runs]
     if not results:
         raise InputError("there are no runs to pool: give results or files")
@@ -65,8 +61,14 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
                 f"{results[0].model.name} and {other.model.name} cannot be pooled, {reason}: give runs that differ in "
                 "seeds and disorder alone"
             )
-    record = _pooled([result.record for result in results], results)
-    return result_of(results[0].job, record, _model_of_all([result.model for result in results]))
+    seen: set[str] = set()
+    for result in results:
+        identity = result.attributes["config_sha256"]
+        if identity in seen:
+            raise InputError(f"one run of {result.model.name}, {identity[:8]}, is given twice: give each once")
+        seen.add(identity)
+    model = _model_of_all([result.model for result in results])
+    return result_of(results[0].job, _pooled(results, model), model)
 
 
 def groups_of(results: Sequence[Result]) -> list[list[int]]:
@@ -139,15 +141,14 @@ def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:
     return forms
 
 
-def _pooled(records: Sequence[Record], results: Sequence[Result]) -> Record:
-    first = records[0]
-    samples = sum(result.model.samples for result in results)
+def _pooled(results: Sequence[Result], model: Ising) -> Record:
+    first = results[0].record
     groups = {
-        name: _pooled_group([record.groups[name] for record in records], samples)
+        name: _pooled_group([result.record.groups[name] for result in results], model.samples)
         for name in first.groups
         if name not in _NOT_POOLED
     }
-    return Record(lambda: _attributes(results, samples), {}, groups)
+    return Record(lambda: _attributes(results, model), {}, groups)
 
 
 def _pooled_group(groups: Sequence[Record], samples: int) -> Record:
@@ -165,7 +166,7 @@ def _pooled_group(groups: Sequence[Record], samples: int) -> Record:
     return Record(attributes, arrays, below)
 
 
-def _attributes(results: Sequence[Result], samples: int) -> dict[str, Any]:
+def _attributes(results: Sequence[Result], model: Ising) -> dict[str, Any]:
     """Root attributes of the first run, with the seeds of all; nobody can go on with such a run."""
     attributes: dict[str, Any] = dict(results[0].record.attributes)
     attributes.pop(PARTS, None)
@@ -174,9 +175,10 @@ def _attributes(results: Sequence[Result], samples: int) -> dict[str, Any]:
         own = result.config
         seeds = {"seed": own["run"].get("seed"), "disorder_seed": own["model"].get("disorder_seed")}
         each.append({"config_sha256": result.attributes["config_sha256"], "samples": result.model.samples, **seeds})
-    config["model"] |= {"samples": samples, "disorder_seed": None}
+    config["model"] |= {"samples": model.samples, "disorder_seed": None}
     config["run"] |= {"seed": None}
-    attributes |= {"config": json.dumps(config), POOLED: json.dumps(each)}
+    digests = {"config_sha256": sha256(json.dumps(each)), "model_sha256": model.content_sha256()}
+    attributes |= digests | {"config": json.dumps(config), POOLED: json.dumps(each)}
     if not all(result.finished for result in results):
         attributes.pop("finished", None)
     return attributes
@@ -199,6 +201,18 @@ def _model_of_all(models: Sequence[Ising]) -> Ising:
     return model
 
 
-def in_words(attributes: dict[str, str]) -> str:
-    """How many runs a pooled run is made of, in words; empty of a single run."""
-    return count(len(json.loads(attributes[POOLED])), "pooled run") if POOLED in attributes else ""
+def gathered(files: Sequence[Path], results: Sequence[Result]) -> list[tuple[list[Path], Any]]:
+    """Runs of files, pooled where they can be: the files of each group and their run."""
+    return [([files[k] for k in group], pool([results[k] for k in group])) for group in groups_of(results)]
+
+
+def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Path:
+    """Write the pooled run of several files into one, and return its path.
+
+    Raises:
+        InputError: as ``pool``, for a single file, and where the new one exists.
+    """
+    if len(files) < 2:
+        raise InputError(f"{files[0]} alone is one run already: give two files or more")
+    result: Result = pool(files)
+    return result.save(out, overwrite)

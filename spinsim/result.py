@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.signatures import public
@@ -23,6 +23,8 @@ from spinsim.store.models import model_of, record_of_model
 if TYPE_CHECKING:
     import xarray
 
+POOLED: Final = "pooled"
+"""The root attribute of a pooled run: JSON, the seeds and the SHA-256 of the configuration of each run in it."""
 OneResult = TypeVar("OneResult", bound="Result")
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from spinsim.cli.analyze import analyze, check, show
+from spinsim.cli.analyze import analyze, check, merge, show
 from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices, warm_up
 from spinsim.cli.plot import plot, view
@@ -26,7 +26,7 @@ from spinsim.parallel.launched import launched
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
 app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, view, check, devices, warm_up]
+_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, view, merge, check, devices, warm_up]
 for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
     app.command()(command)
 app.add_typer(bench, name="bench")

@@ -69,12 +69,14 @@ def analyze(
 ) -> None:
     """Average with errors at each temperature; the averages are also written to /summary of each file.
 
-    Quantum runs that differ only in their number of slices are extrapolated to infinitely many slices.
+    Files that differ in seeds and disorder alone are averaged together, as one run of all their samples. Quantum runs
+    that differ only in their number of slices are extrapolated to infinitely many slices.
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, printed_table, summary_columns, write_csv
     from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
+    from spinsim.pooling import gathered
     from spinsim.result import load
     from spinsim.store.contents import summary_series
 
@@ -98,40 +100,49 @@ def analyze(
             raise InputError(
                 f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
             )
-        each = [_reweighted(file, read(file), reweight, choose) for file in files]
+        each = [_reweighted(_name(of), run, reweight, choose) for of, run in gathered(files, [read(f) for f in files])]
         if csv:
-            write_csv(one_below_the_other(files, [rows for _, rows, _ in each]), csv, overwrite)
+            write_csv(
+                one_below_the_other([one["file"] for *_, one in each], [rows for _, rows, _ in each]), csv, overwrite
+            )
         _tell([lines for lines, _, _ in each], [numbers for _, _, numbers in each] if as_json else None)
         return
-    summaries, reports, rooms, rows = [], [], [], []
+    runs = gathered(files, [read(file) for file in files])
+    names = [_name(of) for of, _ in runs]
+    summaries, reports, rows = [], [], []
     kept: dict[str, list[tuple[Ising, Any]]] = {}
-    for file in files:
-        result = read(file)
+    for (of, result), name in zip(runs, names, strict=True):
         job, summary = job_of(result.job), summarize(result)
         summaries.append(summary)
-        if len(files) > 1:
+        if len(runs) > 1:
             kept.setdefault(job.name, []).append((result.model, job.kept(result, summary)))
         lines = printed_table(summary, choose(result.model, summary.estimates)) + _notes(summary)
         lines += wrapped(summary.verdict, "Verdict  ")
-        reports.append([heading(file, result), *lines, *job.analysis(result)])
-        rooms.append(summary_series(observables_of(result), result.axis.name))
+        lines = [heading(name, result), *lines, *job.analysis(result)]
         if csv:
             rows.append(job.columns(result, by) if by else summary_columns(summary))
+        if from_configurations:
+            lines += _SPINS_COUNTED
+        elif len(of) == 1:
+            lines += _write_summary(of[0], summary_series(observables_of(result), result.axis.name), summary)
+        reports.append(lines)
     if csv:
-        write_csv(one_below_the_other(files, rows), csv, overwrite)
-    for file, room, summary, lines in zip(files, rooms, summaries, reports, strict=True):
-        lines += _SPINS_COUNTED if from_configurations else _write_summary(file, room, summary)
+        write_csv(one_below_the_other(names, rows), csv, overwrite)
     together = [
-        job_of(name).together([one for _, one in runs if one is not None], partial(choose, runs[0][0]))
-        for name, runs in kept.items()
+        job_of(name).together([one for _, one in each if one is not None], partial(choose, each[0][0]))
+        for name, each in kept.items()
     ]
     reports += [told.lines for told in together if told.lines]
-    tables = [{"file": str(file)} | as_tables(summary) for file, summary in zip(files, summaries, strict=True)]
+    tables = [{"file": name} | as_tables(summary) for name, summary in zip(names, summaries, strict=True)]
     _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
 
 
+def _name(files: list[Path]) -> str:
+    return str(files[0]) if len(files) == 1 else f"{files[0]} and {count(len(files) - 1, 'more file')}, pooled"
+
+
 def _reweighted(
-    file: Path, result: Tempered, grid: str, choose: Callable[..., list[str]]
+    file: str, result: Tempered, grid: str, choose: Callable[..., list[str]]
 ) -> tuple[list[str], Columns, dict[str, Any]]:
     """Returns what is printed of a file's reweighted averages, their columns, and their numbers for ``--json``."""
     from spinsim.analysis.reweighted import reweighted
@@ -142,7 +153,7 @@ def _reweighted(
     table = printed_table(one, choose(result.model, one.estimates, more=_THERMAL))
     columns: Columns = {"temperature": one.temperature, "effective_measurements": one.effective}
     columns |= estimate_columns(one.estimates)
-    numbers = {"file": str(file)} | {name: column.tolist() for name, column in columns.items()} | {"notes": one.notes}
+    numbers = {"file": file} | {name: column.tolist() for name, column in columns.items()} | {"notes": one.notes}
     return [heading(file, result), *table, *_notes(one)], columns, numbers
 
 
@@ -154,7 +165,7 @@ def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: 
     say_json(tables[0] if len(tables) == 1 else tables)
 
 
-def heading(file: Path, result: Any) -> str:
+def heading(file: str, result: Any) -> str:
     from spinsim.analysis.sources import measurements_of
 
     rows = (
@@ -211,7 +222,7 @@ def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str
     return []
 
 
-def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
+def one_below_the_other(files: list[str], tables: list[Columns]) -> Columns:
     """One table of several files, the first column their names; numbers that a file does not have are NaN."""
     import numpy as np
 
@@ -219,7 +230,7 @@ def one_below_the_other(files: list[Path], tables: list[Columns]) -> Columns:
         return tables[0]
     names = dict.fromkeys(name for columns in tables for name in columns)
     lengths = [len(next(iter(columns.values()))) for columns in tables]
-    whole: Columns = {"file": np.repeat([str(file) for file in files], lengths)}
+    whole: Columns = {"file": np.repeat(files, lengths)}
     for name in names:
         parts = [columns.get(name, np.full(n, np.nan)) for columns, n in zip(tables, lengths, strict=True)]
         whole[name] = np.concatenate(parts)
@@ -268,3 +279,16 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
             status = refuse(str(error))
     if status:
         raise typer.Exit(status)
+
+
+def merge(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of runs that differ in seeds and disorder.")
+    ],
+    out: Annotated[Path, Flag(help="The new file.")],
+    overwrite: flags.Overwrite = False,
+) -> None:
+    """Write runs that differ in seeds and disorder alone into one file, as one run of all their samples."""
+    from spinsim.pooling import merge as merged
+
+    say(merged(files, out, overwrite))

@@ -74,10 +74,13 @@ def plot(
 ) -> None:
     """Draw the measurements of a run, its lowest state, or runs of several sizes together, for a paper.
 
+    Files that differ in seeds and disorder alone are drawn as one run of all their samples.
+
     The caption of a figure lies beside it, in a text file of the same name: what is drawn, and the verdicts.
     """
     from spinsim.analysis.figures import FORMATS, STYLES, save_figures
     from spinsim.machine.outputs import check_output
+    from spinsim.pooling import gathered
     from spinsim.result import load
 
     if style not in STYLES:
@@ -87,9 +90,10 @@ def plot(
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
     if file and file.suffix[1:].lower() in FORMATS:
         check_output(file, file.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
-    results = [load(file) for file in files]
-    job = _job_of_all(files, results)
-    chosen = job.figures if len(files) == 1 else job.figures_of_several
+    runs = gathered(files, [load(file) for file in files])
+    results = [run for _, run in runs]
+    job = _job_of_all([of[0] for of, _ in runs], results)
+    chosen = job.figures if len(results) == 1 else job.figures_of_several
     given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
     options = {name: value for name, value in given.items() if value is not None}
     _check_figure(job, figure_name, files, results)
@@ -149,13 +153,13 @@ def _job_of_all(files: list[Path], results: list[Any]) -> Job:
 
 
 def _check_figure(job: Job, figure: str, files: list[Path], results: list[Any]) -> None:
-    chosen = job.figures if len(files) == 1 else job.figures_of_several
+    chosen = job.figures if len(results) == 1 else job.figures_of_several
     if figure in ("all", *chosen.names):
         return
     if figure in job.figures_of_several.names:
         raise InputError(f"{files[0]} alone has no {figure}: give {job.name} files of two sizes or more")
     figures = either(("all", *job.draw(results, Drawing())))
-    if len(files) > 1:
+    if len(results) > 1:
         raise InputError(f"there is no figure {figure!r} of several {job.name} files: choose {figures}")
     raise InputError(f"{files[0]} holds {job.a_run} and has no figure {figure!r}: choose {figures}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +31,7 @@ from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.result import Result
+from spinsim.result import POOLED, Result
 from spinsim.run import Plan
 from spinsim.run.identity import history_of, length_in_words
 
@@ -44,9 +45,9 @@ def head(path: Path, result: Result, model: str, run: str, progress: str, state:
     """Returns the lines with which ``show`` begins: how large model and run are, how far, and its state, in words."""
     attributes = result.attributes
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
-    seeds = [f"{run_table['seed']}"] if "seed" in run_table else []
+    seeds = [f"{run_table['seed']}"] if run_table.get("seed") is not None else []
     is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
-    if is_random and "disorder_seed" in of_model:
+    if is_random and of_model.get("disorder_seed") is not None:
         seeds.append(f"{of_model['disorder_seed']} of the disorder")
     history = [f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes)]
     return [
@@ -57,6 +58,7 @@ def head(path: Path, result: Result, model: str, run: str, progress: str, state:
         f"Progress   {progress}, begun {attributes['created']}",
         f"           {state}",
         *([f"Seed       {', '.join(seeds)}"] if seeds else []),
+        *([f"Pooled     {count(len(json.loads(attributes[POOLED])), 'run')}"] if POOLED in attributes else []),
         f"Command    {attributes['command']}",
         f"Identity   {attributes['config_sha256']}",
         *(f"{'' if number else 'History':11}{line}" for number, line in enumerate(history)),

@@ -37,7 +37,7 @@ from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.record import Record
 from spinsim.registry import record_of
-from spinsim.result import Result, result_of, when_asked
+from spinsim.result import POOLED, Result, result_of, when_asked
 from spinsim.run import identity
 from spinsim.run.functions import Functions, functions_of
 from spinsim.run.own import check_code
@@ -400,6 +400,10 @@ def plan_resume(
     """
     record = read(path)
     attributes, model, start = text_attributes(record), model_of(record), record.get(f"{START}/spins")
+    if POOLED in attributes:
+        raise InputError(
+            f"{path} holds pooled runs, which have ended: go on with each of their own files, and pool again"
+        )
     rng.check_dynamics(int(attributes["dynamics"]), str(path))
     config, met = identity.config_of(attributes), has_met_target(record)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))

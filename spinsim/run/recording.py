@@ -86,6 +86,7 @@ class Recording:
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
         self._saved_as: Mapping[str, str] = {}
+        self._is_for_file = False
         self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
 
     @contextlib.contextmanager
@@ -98,7 +99,7 @@ class Recording:
         ``thin`` rows. ``saved_as`` has the paths of datasets that say the same as arrays of checkpoints, by the names
         of these arrays: they are stored once.
         """
-        self._saved_as = saved_as
+        self._saved_as, self._is_for_file = saved_as, True
         for group, series in self._by_group.items():
             if self._room(series) > SEGMENTED:
                 self._segmented[group] = _Pending(group, series)
@@ -211,7 +212,7 @@ class Recording:
         if not self._kept and not self._segmented:
             self._make_room()
         record = Record(self._root if self.file is None else self._root())  # digests take longer than a small run
-        if self._saved_as or self.file is not None:
+        if self._is_for_file:
             record.groups["model"] = record_of_model(self._plan.model)
         if self._contents.start is not None:
             words = "initial configurations, one for all where an axis has length 1"

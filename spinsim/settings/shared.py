@@ -181,6 +181,7 @@ own_moves = _shared(
     None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10", before=None
 )
 
+_FILE: Final = ".h5"  # how the name of a file ends that is given in the place of a ladder
 _CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
 _CLUSTERS_EVERY: Final = 10
 
@@ -262,3 +263,23 @@ def with_houdayer(given: dict[str, Any]) -> None:
         raise InputError(f"houdayer {every} does not go with moves {moves}, which have them: leave one of them out")
     if int(every):
         given["moves"] = f"{moves},houdayer:{int(every)}" if moves else f"houdayer:{int(every)}"
+
+
+def with_ladder_of_file(given: dict[str, Any], job: str, axes: Mapping[str, str]) -> None:
+    """Put numbers in the place of a file that is given for a ladder, such as ``first.h5``; ``axes`` by setting.
+
+    Raises:
+        InputError: for a file that holds no run of the job, or another ladder.
+    """
+    for name, axis in axes.items():
+        path = given.get(name)
+        if isinstance(path, str) and path.endswith(_FILE):
+            from spinsim.inputs.grids import as_text
+            from spinsim.store.contents import MEASUREMENTS
+            from spinsim.store.files import read
+
+            record = read(path)
+            ladder = record.get(f"{MEASUREMENTS}/{axis}")
+            if record.attributes["job"] != job or ladder is None:
+                raise InputError(f"{name} {path!r} is no {job} run with a ladder of {name}: give the file of one")
+            given[name] = as_text(ladder)

@@ -21,6 +21,7 @@ LAYERS = [
     ["benchmark"],
     ["jobs"],
     ["run"],
+    ["pooling"],
     ["settings"],
     ["analysis"],
     ["saved"],
@@ -36,6 +37,7 @@ LAYERS = [
     ["rng", "packing", "bits", "acceptance"],
     ["parallel"],
     ["machine"],
+    ["record"],
     ["errors", "registry"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

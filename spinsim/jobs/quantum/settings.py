@@ -34,8 +34,8 @@ class QuantumSettings(Table):
     k: str | None = setting(
         None,
         "Steps in time, which are the couplings of the isotropic form: 0.25:0.31:16, evenly spaced; 0.25:0.31:16g, "
-        "geometric; 0.27,0.28,0.29; or auto:0.25:0.31 or auto:0.25:0.31:16, placed in a pre-run so that all exchange "
-        "equally often",
+        "geometric; 0.27,0.28,0.29; auto:0.25:0.31 or auto:0.25:0.31:16, placed in a pre-run so that all exchange "
+        "equally often; or FILE.h5, those of another run",
         shown=f"{_K}, without gamma",
         unit="1 / coupling unit",
         numbers=GRID,
@@ -220,6 +220,7 @@ class Quantum(Config):
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        shared.with_ladder_of_file(tables[cls.job], cls.job, {name: name for name in ("k", "gamma", "beta")})
         shared.with_clusters(tables[cls.job])
         shared.with_houdayer(tables[cls.job])
         if tables[cls.job].keys().isdisjoint({"k", "gamma", "beta"}):

@@ -55,7 +55,7 @@ class TemperSettings(Table):
     temperatures: str | None = setting(
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
-        "auto:0.8:2:16, placed in a pre-run so that all exchange equally often",
+        "auto:0.8:2:16, placed in a pre-run so that all exchange equally often; FILE.h5, those of another run",
         shown=f"{_COUNT}g, for ferromagnets and antiferromagnets from {_AROUND[0]} to {_AROUND[1]} x the temperature "
         f"of their transition, for glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; for "
         f"searches and graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
@@ -230,6 +230,7 @@ class Temper(Config):
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
         """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
         given = tables[cls.job]
+        shared.with_ladder_of_file(given, cls.job, {"temperatures": "temperature"})
         shared.with_clusters(given)
         shared.with_houdayer(given)
         if {"target", "time_limit"} & set(given):
