@@ -102,8 +102,8 @@ class Record:
 
     def copy(self) -> Record:
         """A copy of the groups, with the same arrays and attributes."""
-        groups = {name: group.copy() for name, group in self.groups.items()}
-        return Record(self._attributes, self.arrays, groups)
+        given = dict(self._attributes) if isinstance(self._attributes, dict) else self._attributes
+        return Record(given, self.arrays, {name: group.copy() for name, group in self.groups.items()})
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Array]]:
         """Every array of the group and of those within it, with its path."""

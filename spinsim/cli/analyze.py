@@ -128,13 +128,18 @@ def analyze(
         reports.append(lines)
     if csv:
         write_csv(one_below_the_other(names, rows), csv, overwrite)
-    together = [
-        job_of(name).together([one for _, one in each if one is not None], partial(choose, each[0][0]))
-        for name, each in kept.items()
-    ]
+    together = _together(kept, choose)
     reports += [told.lines for told in together if told.lines]
     tables = [{"file": name} | as_tables(summary) for name, summary in zip(names, summaries, strict=True)]
     _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
+
+
+def _together(kept: Mapping[str, list[tuple[Ising, Any]]], choose: Callable[..., list[str]]) -> list[Told]:
+    """What the runs of each job say together, by what was kept of each."""
+    return [
+        job_of(name).together([one for _, one in each if one is not None], partial(choose, each[0][0]))
+        for name, each in kept.items()
+    ]
 
 
 def _name(files: list[Path]) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.bits import States, packed_spins
 from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
 from spinsim.run import identity
 from spinsim.store import files
@@ -104,7 +105,7 @@ class Recording:
             if self._room(series) > SEGMENTED:
                 self._segmented[group] = _Pending(group, series)
         if best_of:
-            self._best = self._no_best(best_of)
+            self._best = _no_best(self._plan.model, best_of)
         self._make_room()
         if stored is None:
             self._about["created"] = files.stamp()
@@ -116,13 +117,6 @@ class Recording:
             if stored is not None:
                 self._take_over(file.record, thin)
             yield
-
-    def _no_best(self, replicas: int) -> dict[str, npt.NDArray[Any]]:
-        model = self._plan.model
-        is_listed = model.graph.is_listed
-        name, length = ("spins", model.sites) if is_listed else ("bits", -(-model.sites // 8))
-        nothing = np.broadcast_to(np.zeros((), np.int8 if is_listed else np.uint8), (model.samples, length))
-        return {f"{BEST}/energy": np.full((model.samples, replicas), np.nan), f"{BEST}/{name}": nothing}
 
     def _room(self, series: list[Series]) -> int:
         rows = self._planned // self._contents.every(series[0].group)
@@ -310,6 +304,14 @@ class Recording:
     def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
         """The state from which the run of the file goes on; None before the first."""
         return None if self.file is None else checkpoint_of(self.file.record, self._saved_as)
+
+
+def _no_best(model: Ising, replicas: int) -> dict[str, npt.NDArray[Any]]:
+    """Lowest states of a run that has met none yet, by path."""
+    is_listed = model.graph.is_listed
+    name, length = ("spins", model.sites) if is_listed else ("bits", -(-model.sites // 8))
+    nothing = np.broadcast_to(np.zeros((), np.int8 if is_listed else np.uint8), (model.samples, length))
+    return {f"{BEST}/energy": np.full((model.samples, replicas), np.nan), f"{BEST}/{name}": nothing}
 
 
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
