@@ -98,9 +98,10 @@ class Record:
         return copy
 
     def copy(self) -> Record:
-        """A copy of the groups, with the same arrays and attributes."""
+        """A copy whose groups and attributes may change; arrays are the same."""
         groups = {name: group.copy() for name, group in self.groups.items()}
-        return Record(self._attributes, self.arrays, groups)
+        attributes = dict(self._attributes) if isinstance(self._attributes, dict) else self._attributes
+        return Record(attributes, self.arrays, groups)
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Array]]:
         """Every array of the group and of those within it, with its path."""

@@ -201,8 +201,8 @@ class Recording:
 
     def _flush(self, pending: _Pending) -> None:
         if pending.waiting and self.file is not None:
-            number = len(pending.segments)
-            pending.segments.append(self.file.add_segment(pending.group, pending.taken(), number))
+            pending.segments.append(self.file.add_segment(pending.group, pending.taken(), pending.number))
+            pending.number += 1
 
     def record(self, state: Arrays | None = None) -> Record:
         """All so far as a record; that of a run in a file has its model and the state to go on from too."""
@@ -250,7 +250,8 @@ class Recording:
         for s in self._by_group.get(name, []):
             if segmented is not None:
                 shape = (rows, *contents.shape(s))
-                values: Any = Stored(str(self._plan.path.absolute()), f"/{s.path}", shape, s.dtype, segmented.segments)
+                place = str(self._plan.path.absolute()), f"/{s.path}"
+                values: Any = Stored(*place, shape, s.dtype, segmented.segments, is_virtual=True)
             else:
                 values = self._kept[name][s.name][:rows]
             group.arrays[s.name] = Array(values, ("step", *s.axes), s.long_name, s.units)
@@ -277,9 +278,12 @@ class Recording:
             rows = len(there[series[0].name]) // skipped
             self._rows = max(self._rows, rows * every)
             pending = self._segmented.get(name)
-            if pending is not None and LISTED in group.attributes and skipped == 1:
-                pending.segments = listed(group.attributes[LISTED])
-                continue
+            if pending is not None and LISTED in group.attributes:
+                there_already = listed(group.attributes[LISTED])
+                pending.number = 1 + max((one.number for one in there_already), default=-1)  # none is written twice
+                if skipped == 1:
+                    pending.segments = there_already
+                    continue
             taken = {key: np.asarray(values[:])[skipped - 1 :: skipped][:rows] for key, values in there.items()}
             if thin > 1:  # rows get numbers anew, and saved configurations those of the rows that they belong to
                 taken["step"] = np.arange(rows)
@@ -328,6 +332,7 @@ class _Pending:
         self.group, self.waiting, self.nbytes = group, list[dict[str, Any]](), 0
         self._types = {one.name: one.dtype for one in series}
         self.segments: list[Segment] = []
+        self.number = 0  # of the next segment
 
     @property
     def rows(self) -> int:

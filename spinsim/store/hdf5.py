@@ -1,4 +1,5 @@
-"""Records as HDF5 groups: dimension scales on every axis, units, no time stamps, so that equal records make equal bytes.
+"""Records as HDF5 groups: dimension scales on every axis, units, one order and no time stamps, so that equal records make
+equal bytes.
 
 An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as equal
 couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
@@ -24,13 +25,14 @@ _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"
 
 def write_group(group: h5py.Group, record: Record) -> None:
     """Write attributes, arrays and groups of a record into an empty group of a file."""
-    group.attrs.update(record.attributes)
+    group.attrs.update(sorted(record.attributes.items()))
     scales: dict[str, h5py.Dataset] = {}
-    for name, array in record.arrays.items():
+    arrays = sorted(record.arrays.items())
+    for name, array in arrays:
         if array.axes == (name,):
             scales[name] = _written(group, name, array)
             scales[name].make_scale(name)
-    for name, array in record.arrays.items():
+    for name, array in arrays:
         for axis, length in zip(array.axes, np.shape(array.values), strict=True):
             if axis not in scales:
                 scales[axis] = _bare_dimension(group, axis, length)
@@ -38,14 +40,14 @@ def write_group(group: h5py.Group, record: Record) -> None:
             dataset = _written(group, name, array)
             for k, axis in enumerate(array.axes):
                 dataset.dims[k].attach_scale(scales[axis])
-    for name, below in record.groups.items():
+    for name, below in sorted(record.groups.items()):
         write_group(group.create_group(name), below)
 
 
 def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
     values = array.values
     if isinstance(values, Stored):
-        dataset = group.create_virtual_dataset(name, values.layout())
+        dataset = _stored(group, name, values)
     elif values.size > 1 and not any(values.strides):
         chunks = tuple(max(1, min(length, _CHUNK_BYTES)) for length in values.shape)
         fill = values.flat[0]
@@ -55,6 +57,15 @@ def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
     dataset.attrs.update({"long_name": array.long_name, "units": array.units})
     if values.dtype.kind == "S":
         dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
+    return dataset
+
+
+def _stored(group: h5py.Group, name: str, values: Stored) -> h5py.Dataset:
+    if values.is_virtual:
+        return group.create_virtual_dataset(name, values.layout())
+    dataset = group.create_dataset(name, values.shape, values.dtype)
+    for first, rows in values.pieces():
+        dataset[first : first + len(rows)] = rows
     return dataset
 
 
@@ -120,8 +131,11 @@ def parts(record: Record, prefix: str = "") -> Iterator[tuple[str, bytes]]:
         array = record.arrays[name]
         digest = hashlib.sha256(repr((array.axes, array.long_name, array.units)).encode())
         digest.update(repr((array.values.dtype.str, array.values.shape)).encode())
-        if isinstance(array.values, Stored):
+        if isinstance(array.values, Stored) and array.values.is_virtual:
             digest.update(array.values.identity())
+        elif isinstance(array.values, Stored):
+            for _, rows in array.values.pieces():
+                digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         elif array.values.size and not any(array.values.strides):
             digest.update(array.values.flat[0].tobytes())
         else:
