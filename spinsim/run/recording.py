@@ -84,7 +84,7 @@ class Recording:
             self._by_group.setdefault(series.group, []).append(series)
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
-        self._saved_as: Mapping[str, str] = {}
+        self._is_in_file, self._saved_as = False, dict[str, str]()
         self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
 
     @contextlib.contextmanager
@@ -96,7 +96,7 @@ class Recording:
         Files keep the lowest states of ``best_of`` replicas of each sample, and of a run that was made longer one of
         ``thin`` rows.
         """
-        self._saved_as = saved_as
+        self._is_in_file, self._saved_as = True, dict(saved_as)
         for group, series in self._by_group.items():
             if self._room(series) > SEGMENTED:
                 self._segmented[group] = _Pending(group, series)
@@ -208,8 +208,8 @@ class Recording:
         """All so far as a record; that of a run in a file has its model and the state to go on from too."""
         if not self._kept and not self._segmented:
             self._make_room()
-        record = Record(self._root)
-        if self._saved_as or self.file is not None:
+        record = Record(self._root() if self._is_in_file else self._root)  # a file is written while these may change
+        if self._is_in_file:
             record.groups["model"] = record_of_model(self._plan.model)
         if self._contents.start is not None:
             words = "initial configurations, one for all where an axis has length 1"

@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str]) -> Record:
 
 
 def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
-    """The record of a file, and True if every byte is as it was written; False where something was added to it."""
+    """The record of a file, and True if every byte is as it was written; False where something was added, which is left out."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
     for _ in range(_TRIES):
@@ -99,7 +99,7 @@ def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[R
         raise _not_sealed(path, str(error)) from None
     size = os.fstat(file.fileno()).st_size - sealed.BYTES
     is_whole = size == seal.size and sealed.digest_of(file) == seal.sha256
-    if not is_whole and size <= seal.size:
+    if not is_whole and (size < seal.size or not hdf5.has_sound_heaps(file)):
         raise damaged(path)
     require(
         _ROOM * min(size, seal.size) if not _has_segments(path) else 0.0,
@@ -110,16 +110,23 @@ def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[R
         with h5py.File(path, "r", locking=False) as opened:
             if not os.path.samestat(os.fstat(opened.id.get_vfd_handle()), os.fstat(file.fileno())):
                 return None
-            record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}))
+            own = None if is_whole else _named(opened)
+            record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}), own)
     except InputError:
         raise
     except Exception as error:  # h5py raises any of a dozen, where a user's additions or damage confuse it
         if is_whole:
             raise
         raise damaged(path, "a part cannot be read") from error
-    if not is_whole and not _own_parts_are(record, seal.parts):
-        raise damaged(path, "and other programs changed parts that spinsim wrote")
+    if not is_whole and _digest(record) != seal.parts:
+        raise damaged(path, "parts of it are not as spinsim wrote them")
     return record, is_whole
+
+
+def has_additions(path: Path) -> bool:
+    """True if a file has groups, arrays or attributes that spinsim did not write; for files that ``read`` takes."""
+    with h5py.File(path, "r", locking=False) as file:
+        return hdf5.has_others(file, _named(file))
 
 
 def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
@@ -139,33 +146,10 @@ def _has_segments(path: str | os.PathLike[str]) -> bool:
     return segments.folder_of_segments(Path(path)).is_dir()
 
 
-def _own_parts_are(record: Record, parts: str) -> bool:
-    """True if all that spinsim wrote is as it was, whatever was added."""
-    try:
-        return _digest(_own_parts(record)) == parts
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-
-
-def _own_parts(record: Record) -> Record:
-    """The record without arrays, groups and attributes that a user has added."""
-    named = json.loads(record.attributes[PARTS])
-    own = Record()
-    for path, attributes in named["groups"].items():
-        whole = record if not path else record.groups[path.split("/")[0]]
-        for step in path.split("/")[1:]:
-            whole = whole.groups[step]
-        group = own
-        for step in path.split("/") if path else ():
-            group = group.groups.setdefault(step, Record())
-        group.attributes.update({name: whole.attributes[name] for name in attributes})
-    for path in named["arrays"]:
-        holder, _, name = path.rpartition("/")
-        whole = record
-        for step in holder.split("/") if holder else ():
-            whole = whole.groups[step]
-        own.put(path, whole.arrays[name])
-    return own
+def _named(file: h5py.File) -> hdf5.Named:
+    """All that spinsim wrote into a file to which something was added: attributes of each group, and arrays."""
+    listed = json.loads(file.attrs[PARTS])
+    return {path: set(names) for path, names in listed["groups"].items()}, set(listed["arrays"])
 
 
 def _digest(record: Record) -> str:

@@ -8,8 +8,10 @@ couplings of a large lattice, is stored as its fill value. Arrays in segments be
 from __future__ import annotations
 
 import hashlib
+import mmap
+import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import h5py
 import numpy as np
@@ -18,6 +20,7 @@ from spinsim.record import Array, Record
 from spinsim.store.segments import Stored
 
 LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 reads it; headers have checksums, so that damage is an error at once
+_HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK_BYTES: Final = 2**20
 _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
@@ -85,22 +88,65 @@ def _bare_dimension(group: h5py.Group, name: str, length: int) -> h5py.Dataset:
     return dataset
 
 
-def read_group(group: h5py.Group, path: str, lazy: frozenset[str]) -> Record:
-    """The record that a group of an open file holds; arrays of groups in ``lazy`` are read when they are used."""
-    record = Record(_attributes(group))
-    for name, item in group.items():
+Named = tuple[dict[str, set[str]], set[str]]
+"""Attributes of each group by its path, and paths of arrays."""
+
+
+def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named | None = None) -> Record:
+    """The record that a group of an open file holds, all of it or what is named.
+
+    Arrays of groups in ``lazy`` are read when they are used.
+    """
+    where = group.name.strip("/")
+    attributes = {name for name in group.attrs if name not in _OF_HDF5}
+    if named is not None:
+        attributes &= named[0][where]
+    record = Record({name: _text(group.attrs[name]) for name in sorted(attributes)})
+    for name in group:
+        own = f"{where}/{name}".lstrip("/")
+        if named is not None and own not in named[0] and own not in named[1]:
+            continue
+        item = group.get(name)
         if isinstance(item, h5py.Group):
-            record.groups[name] = read_group(item, path, lazy)
+            record.groups[name] = read_group(item, path, lazy, named)
         elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
-            is_lazy = item.is_virtual or (group.name.strip("/") in lazy and item.ndim > 1)
+            is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
             values = Stored.in_file(item, path) if is_lazy else _values(item)
             words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
             record.arrays[name] = Array(values, _axes(item, name), **words)
     return record
 
 
-def _attributes(item: h5py.Group) -> dict[str, Any]:
-    return {key: _text(item.attrs[key]) for key in item.attrs if key not in _OF_HDF5}
+def has_others(group: h5py.Group, named: Named) -> bool:
+    """True if a group, or one within it, has attributes, arrays or groups that are not named."""
+    where = group.name.strip("/")
+    if {name for name in group.attrs if name not in _OF_HDF5} - named[0][where]:
+        return True
+    for name in group:
+        own = f"{where}/{name}".lstrip("/")
+        if own in named[0]:
+            if has_others(group[name], named):
+                return True
+        elif own not in named[1] and not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item)):
+            return True
+        elif own in named[1] and set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}:
+            return True
+    return False
+
+
+def has_sound_heaps(file: BinaryIO) -> bool:
+    """False if a heap of texts has objects that HDF5 would never get past: such heaps alone have no checksums."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for heap in re.finditer(_HEAP, content):
+            end = heap.start() + int.from_bytes(content[heap.end() : heap.end() + 8], "little")
+            at = heap.end() + 8
+            while at + 16 <= end <= len(content):
+                index, length = (int.from_bytes(content[at + k : at + k + n], "little") for k, n in ((0, 2), (8, 8)))
+                step = 16 + -(-length // 8) * 8 if index else length
+                if step < 16 or at + step > end:
+                    return False
+                at += step
+    return True
 
 
 def _text(value: Any) -> Any:

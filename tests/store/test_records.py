@@ -16,6 +16,7 @@ import spinsim as ss
 from spinsim.errors import InputError
 from spinsim.machine.files import Disk
 from spinsim.record import Array, Record
+from spinsim.run import identity
 from spinsim.store import files, sealed
 
 RANDOM = np.random.default_rng(1)
@@ -105,7 +106,7 @@ def test_every_altered_byte_comes_to_light(path: Path) -> None:
         altered[at] ^= 1 << at % 8
         path.write_bytes(altered)
         with pytest.raises(InputError, match="is damaged|has schema spinsim/"):
-            files.read(path)
+            identity.verify(path)
 
 
 def test_every_other_length_comes_to_light(path: Path) -> None:
@@ -116,6 +117,9 @@ def test_every_other_length_comes_to_light(path: Path) -> None:
             files.read(path)
     path.write_bytes(content + b"\0")
     assert not files.read_and_compare(path)[1]
+    assert not files.has_additions(path)
+    with pytest.raises(InputError, match="is damaged, though no number has changed"):
+        identity.verify(path)
 
 
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -158,6 +162,8 @@ ADDED: dict[str, Callable[[h5py.File], object]] = {
     "a group": lambda file: file.create_dataset("notes/deep/text", data=np.array(["é"], h5py.string_dtype())),
     "an attribute": lambda file: file.attrs.update({"project": "a"}),
     "an attribute of a group": lambda file: file["measurements/below"].attrs.update({"project": [1, 2]}),
+    "an attribute of an array": lambda file: file["measurements/energy"].attrs.update({"project": 1}),
+    "a number": lambda file: file.attrs.update({"project": 1}),
     "a link": lambda file: file.__setitem__("nowhere", h5py.SoftLink("/nothing")),
     "a reference": lambda file: file["measurements/energy"].dims[0].attach_scale(_scale(file)),
 }
@@ -190,10 +196,12 @@ def _retyped(file: h5py.File, name: str) -> None:
 
 @pytest.mark.parametrize("addition", ADDED)
 def test_a_record_to_which_a_user_added_something_is_known(path: Path, addition: str) -> None:
+    assert not files.has_additions(path)
     with h5py.File(path, "r+") as file:
         ADDED[addition](file)
     record, is_whole = files.read_and_compare(path)
     assert not is_whole
+    assert files.has_additions(path)
     np.testing.assert_array_equal(record["measurements/energy"], np.arange(6.0).reshape(3, 2))
 
 
@@ -277,3 +285,17 @@ def test_attributes_may_be_worked_out_when_they_are_asked_for() -> None:
     assert not asked
     assert (record.attributes, record.attributes, copy.attributes) == ({"a": 1}, {"a": 1}, {"a": 1})
     assert len(asked) == 2
+
+
+def test_heaps_that_hdf5_would_never_get_past(path: Path) -> None:
+    """Two altered bytes held all readers for ever, deaf to Ctrl-C."""
+    data = bytearray(path.read_bytes())
+    heap = data.index(b"GCOL")
+    at = heap + 16
+    while (index := int.from_bytes(data[at : at + 2], "little")) != 0:
+        at += 16 + -(-int.from_bytes(data[at + 8 : at + 16], "little") // 8) * 8
+    assert (index, any(data[at + 8 : at + 16])) == (0, True)
+    data[at + 8 : at + 16] = bytes(8)
+    path.write_bytes(data + b"added")
+    with pytest.raises(InputError, match="is damaged"):
+        files.read(path)
