@@ -101,9 +101,10 @@ class Record:
         return copy
 
     def copy(self) -> Record:
-        """A copy of the groups, with the same arrays and attributes."""
-        given = dict(self._attributes) if isinstance(self._attributes, dict) else self._attributes
-        return Record(given, self.arrays, {name: group.copy() for name, group in self.groups.items()})
+        """A copy whose groups and attributes may change; arrays are the same."""
+        groups = {name: group.copy() for name, group in self.groups.items()}
+        attributes = dict(self._attributes) if isinstance(self._attributes, dict) else self._attributes
+        return Record(attributes, self.arrays, groups)
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Array]]:
         """Every array of the group and of those within it, with its path."""

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from spinsim.errors import InputError, MissingError, OwnCodeError, WrongTypeError
-from spinsim.store.contents import DamageError
+from spinsim.store.files import DamageError
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 
 

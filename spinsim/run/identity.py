@@ -123,9 +123,10 @@ def another(path: Path) -> InputError:
 def verify(path: Path) -> str:
     """Read all of a file; what can be said of it in a few words."""
     record, is_whole = files.read_and_compare(path)
-    for group in record.groups.values():
-        for one in segments.listed(group.attributes.get(segments.LISTED, "")):
-            segments.verify(path.parent, one)
+    for one in files.listed_in(record):
+        segments.verify(path.parent, one)
+    if not is_whole and not files.has_additions(path):
+        raise files.damaged(path, "though no number has changed: its bytes are not those of its SHA-256")
     whole = "whole" if is_whole else "all that spinsim wrote is whole, other programs have added to it"
     state = "another process writes it" if is_locked(path) else "not finished"
     state = "finished" if "finished" in record.attributes else state

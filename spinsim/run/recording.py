@@ -86,8 +86,7 @@ class Recording:
             self._by_group.setdefault(series.group, []).append(series)
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
-        self._saved_as: Mapping[str, str] = {}
-        self._is_for_file = False
+        self._is_in_file, self._saved_as = False, dict[str, str]()
         self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
 
     @contextlib.contextmanager
@@ -100,7 +99,7 @@ class Recording:
         ``thin`` rows. ``saved_as`` has the paths of datasets that say the same as arrays of checkpoints, by the names
         of these arrays: they are stored once.
         """
-        self._saved_as, self._is_for_file = saved_as, True
+        self._is_in_file, self._saved_as = True, dict(saved_as)
         for group, series in self._by_group.items():
             if self._room(series) > SEGMENTED:
                 self._segmented[group] = _Pending(group, series)
@@ -198,15 +197,15 @@ class Recording:
 
     def _flush(self, pending: _Pending) -> None:
         if pending.waiting and self.file is not None:
-            number = len(pending.segments)
-            pending.segments.append(self.file.add_segment(pending.group, pending.taken(), number))
+            pending.segments.append(self.file.add_segment(pending.group, pending.taken(), pending.number))
+            pending.number += 1
 
     def record(self, state: Arrays | None = None) -> Record:
         """All so far as a record; that of a run in a file has its model and the state to go on from too."""
         if not self._kept and not self._segmented:
             self._make_room()
-        record = Record(self._root if self.file is None else self._root())  # digests take longer than a small run
-        if self._is_for_file:
+        record = Record(self._root() if self._is_in_file else self._root)  # a file is written while these may change
+        if self._is_in_file:
             record.groups["model"] = record_of_model(self._plan.model)
         if self._contents.start is not None:
             words = "initial configurations, one for all where an axis has length 1"
@@ -253,7 +252,8 @@ class Recording:
         for s in self._by_group.get(name, []):
             if segmented is not None:
                 shape = (rows, *contents.shape(s))
-                values: Any = Stored(str(self._plan.path.absolute()), f"/{s.path}", shape, s.dtype, segmented.segments)
+                place = str(self._plan.path.absolute()), f"/{s.path}"
+                values: Any = Stored(*place, shape, s.dtype, segmented.segments, is_virtual=True)
             else:
                 values = self._kept[name][s.name][:rows]
             group.arrays[s.name] = Array(values, ("step", *s.axes), s.long_name, s.units)
@@ -282,9 +282,12 @@ class Recording:
             rows = len(there[series[0].name]) // skipped
             self._rows = max(self._rows, rows * every)
             pending = self._segmented.get(name)
-            if pending is not None and LISTED in group.attributes and skipped == 1:
-                pending.segments = listed(group.attributes[LISTED])
-                continue
+            if pending is not None and LISTED in group.attributes:
+                there_already = listed(group.attributes[LISTED])
+                pending.number = 1 + max((one.number for one in there_already), default=-1)  # none is written twice
+                if skipped == 1:
+                    pending.segments = there_already
+                    continue
             taken = {key: np.asarray(values[:])[skipped - 1 :: skipped][:rows] for key, values in there.items()}
             if thin > 1:  # rows get numbers anew, and saved configurations those of the rows that they belong to
                 taken["step"] = np.arange(rows)
@@ -341,6 +344,7 @@ class _Pending:
         self.group, self.waiting, self.nbytes = group, list[dict[str, Any]](), 0
         self._types = {one.name: one.dtype for one in series}
         self.segments: list[Segment] = []
+        self.number = 0  # of the next segment
 
     @property
     def rows(self) -> int:

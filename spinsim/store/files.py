@@ -23,9 +23,10 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError, another_path, worded
 from spinsim.inputs.texts import quoted
-from spinsim.machine.files import Disk, folder_of, hold, new_file, not_written, replaced
+from spinsim.machine.files import Disk, folder_of, hold, new_file, not_written, open_regular, replaced
 from spinsim.machine.memory import require
 from spinsim.record import Array, Record
+from spinsim.registry import FOLDERS
 from spinsim.store import hdf5, sealed, segments
 from spinsim.store.segments import LISTED, Segment, Stored
 
@@ -61,12 +62,12 @@ def read(path: str | os.PathLike[str]) -> Record:
 
 
 def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
-    """The record of a file, and True if every byte is as it was written; False where something was added to it."""
+    """The record of a file, and True if every byte is as it was written; what was added to it is left out."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
     for _ in range(_TRIES):
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open_regular(path) as file:
                 found = _read_open(path, file)
         except FileNotFoundError:
             raise InputError(f"{path} is not there: give the path of a spinsim file") from None
@@ -77,21 +78,28 @@ def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
                 f"{path} cannot be read ({error.strerror or error}): give a file that spinsim wrote"
             ) from error
         if found is not None:
+            _check_is_run(path, found[0])
             return found
     raise InputError(f"{path} is replaced again and again: read it later")
 
 
-def _read_open(path: str | os.PathLike[str], file: io.FileIO) -> tuple[Record, bool] | None:
+def _check_is_run(path: str | os.PathLike[str], record: Record) -> None:
+    job = record.attributes.get("job")
+    if job is None:
+        raise InputError(f"{path} has rows of a run and is no run itself: give the run's file, which lists it")
+    if job not in FOLDERS:
+        raise InputError(f"{path} holds a run of {job}, a job that this version of spinsim lacks: use a newer spinsim")
+
+
+def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[Record, bool] | None:
     """The record of an open file; None where another file lies under its path by now."""
-    if not os.path.isfile(path):
-        raise InputError(f"{path} is no regular file: give a file that spinsim wrote")
     try:
         seal = sealed.seal_of(file)
     except sealed.NoSealError as error:
         raise _not_sealed(path, str(error)) from None
     size = os.fstat(file.fileno()).st_size - sealed.BYTES
     is_whole = size == seal.size and sealed.digest_of(file) == seal.sha256
-    if not is_whole and size <= seal.size:
+    if not is_whole and (size < seal.size or not hdf5.has_sound_heaps(file)):
         raise damaged(path)
     require(
         _ROOM * min(size, seal.size) if not _has_segments(path) else 0.0,
@@ -102,16 +110,23 @@ def _read_open(path: str | os.PathLike[str], file: io.FileIO) -> tuple[Record, b
         with h5py.File(path, "r", locking=False) as opened:
             if not os.path.samestat(os.fstat(opened.id.get_vfd_handle()), os.fstat(file.fileno())):
                 return None
-            record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}))
+            own = None if is_whole else _named(opened)
+            record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}), own)
     except InputError:
         raise
     except Exception as error:  # h5py raises any of a dozen, where a user's additions or damage confuse it
         if is_whole:
             raise
         raise damaged(path, "a part cannot be read") from error
-    if not is_whole and not _own_parts_are(record, seal.parts):
-        raise damaged(path, "and other programs changed parts that spinsim wrote")
+    if not is_whole and _digest(record) != seal.parts:
+        raise damaged(path, "parts of it are not as spinsim wrote them")
     return record, is_whole
+
+
+def has_additions(path: Path) -> bool:
+    """True if a file has groups, arrays or attributes that spinsim did not write; for files that ``read`` takes."""
+    with h5py.File(path, "r", locking=False) as file:
+        return hdf5.has_others(file, _named(file))
 
 
 def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
@@ -131,33 +146,10 @@ def _has_segments(path: str | os.PathLike[str]) -> bool:
     return segments.folder_of_segments(Path(path)).is_dir()
 
 
-def _own_parts_are(record: Record, parts: str) -> bool:
-    """True if all that spinsim wrote is as it was, whatever was added."""
-    try:
-        return _digest(_own_parts(record)) == parts
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return False
-
-
-def _own_parts(record: Record) -> Record:
-    """The record without arrays, groups and attributes that a user has added."""
-    named = json.loads(record.attributes[PARTS])
-    own = Record()
-    for path, attributes in named["groups"].items():
-        whole = record if not path else record.groups[path.split("/")[0]]
-        for step in path.split("/")[1:]:
-            whole = whole.groups[step]
-        group = own
-        for step in path.split("/") if path else ():
-            group = group.groups.setdefault(step, Record())
-        group.attributes.update({name: whole.attributes[name] for name in attributes})
-    for path in named["arrays"]:
-        holder, _, name = path.rpartition("/")
-        whole = record
-        for step in holder.split("/") if holder else ():
-            whole = whole.groups[step]
-        own.put(path, whole.arrays[name])
-    return own
+def _named(file: h5py.File) -> hdf5.Named:
+    """All that spinsim wrote into a file to which something was added: attributes of each group, and arrays."""
+    listed = json.loads(file.attrs[PARTS])
+    return {path: set(names) for path, names in listed["groups"].items()}, set(listed["arrays"])
 
 
 def _digest(record: Record) -> str:
@@ -169,12 +161,12 @@ def _digest(record: Record) -> str:
 
 def _with_parts(record: Record) -> Record:
     """The record with an attribute that lists what it has."""
-    record = Record(record.attributes, record.arrays, record.groups)
-    record.attributes.pop(PARTS, None)
+    attributes = {name: value for name, value in record.attributes.items() if name != PARTS}
+    record = Record(attributes, record.arrays, record.groups)
     groups = {path: sorted(group.attributes) for path, group in _groups(record)}
     groups[""] = sorted([*groups[""], PARTS])
-    arrays = [path for path, _ in record.paths()]
-    record.attributes[PARTS] = json.dumps({"groups": groups, "arrays": arrays})
+    arrays = sorted(path for path, _ in record.paths())
+    record.attributes[PARTS] = json.dumps({"groups": groups, "arrays": arrays}, sort_keys=True)
     return record
 
 
@@ -212,9 +204,12 @@ def save_new(path: Path, record: Record) -> None:
 
 def _begun(path: Path, record: Record, thread: ThreadPoolExecutor) -> Disk:
     """A new file that holds a record, open and locked."""
-    with new_file(path) as disk:
-        thread.submit(write_into, disk, record).result()
-        return disk.again()
+    with contextlib.ExitStack() as stack:
+        with new_file(path) as disk:
+            thread.submit(write_into, disk, record).result()
+            again = stack.enter_context(disk.again())
+        stack.pop_all()
+        return again
 
 
 def replace(path: Path, record: Record) -> None:
@@ -253,9 +248,9 @@ class RunFile:
             pending.result()
 
     def _write(self, record: Record, is_last: bool) -> None:
-        if is_last and sum(_segment_bytes(self.path, record)) <= _JOINED:
+        if is_last and sum(segments.size(self.path.parent, one) for one in listed_in(record)) <= _JOINED:
             record = _joined(record)
-        kept = [one for group in record.groups.values() for one in segments.listed(group.attributes.get(LISTED, ""))]
+        kept = listed_in(record)
         try:
             successor = replaced(self.path, self._disk, lambda disk: write_into(disk, record))
         except FileNotFoundError as error:
@@ -310,10 +305,9 @@ def _written_segment(path: Path, record: Record, folder: Path) -> Segment:
     return Segment(str(path.relative_to(folder)), seal.sha256, rows)
 
 
-def _segment_bytes(path: Path, record: Record) -> Iterator[int]:
-    for group in record.groups.values():
-        for one in segments.listed(group.attributes.get(LISTED, "")):
-            yield os.path.getsize(path.parent / one.name)
+def listed_in(record: Record) -> list[Segment]:
+    """The segments that a record lists."""
+    return [one for group in record.groups.values() for one in segments.listed(group.attributes.get(LISTED, ""))]
 
 
 def _joined(record: Record) -> Record:
@@ -324,7 +318,7 @@ def _joined(record: Record) -> Record:
             del group.attributes[LISTED]
             for name, array in group.arrays.items():
                 if isinstance(array.values, Stored):
-                    group.arrays[name] = array._replace(values=array.values.without_segments())
+                    group.arrays[name] = array._replace(values=array.values.joined())
     return whole
 
 
@@ -351,8 +345,9 @@ def begin(path: Path, record: Record) -> Iterator[RunFile]:
     """A new file of a run, which holds a first record, locked.
 
     Raises:
-        InputError: where the path exists or cannot be written.
+        InputError: where the path exists or cannot be written, and where rows of another run lie beside it.
     """
+    segments.check_free(path, any(LISTED in group.attributes for group in record.groups.values()))
     try:
         with ThreadPoolExecutor(1) as thread:
             file = RunFile(path, _begun(path, record, thread), record, True, thread)

@@ -1,4 +1,4 @@
-"""Records as HDF5 groups: dimension scales on every axis, units, no time stamps: equal records make equal bytes.
+"""Records as HDF5 groups: dimension scales on every axis, units, one order, no time stamps: equal records, equal bytes.
 
 An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as
 equal couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
@@ -7,8 +7,10 @@ equal couplings of a large lattice, is stored as its fill value. Arrays in segme
 from __future__ import annotations
 
 import hashlib
+import mmap
+import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import h5py
 import numpy as np
@@ -17,6 +19,7 @@ from spinsim.record import Array, Record
 from spinsim.store.segments import Stored
 
 LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 reads it; headers have checksums, so that damage is an error at once
+_HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK_BYTES: Final = 2**20
 _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
@@ -24,13 +27,14 @@ _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"
 
 def write_group(group: h5py.Group, record: Record) -> None:
     """Write attributes, arrays and groups of a record into an empty group of a file."""
-    group.attrs.update(record.attributes)
+    group.attrs.update(sorted(record.attributes.items()))
     scales: dict[str, h5py.Dataset] = {}
-    for name, array in record.arrays.items():
+    arrays = sorted(record.arrays.items())
+    for name, array in arrays:
         if array.axes == (name,):
             scales[name] = _written(group, name, array)
             scales[name].make_scale(name)
-    for name, array in record.arrays.items():
+    for name, array in arrays:
         for axis, length in zip(array.axes, np.shape(array.values), strict=True):
             if axis not in scales:
                 scales[axis] = _bare_dimension(group, axis, length)
@@ -38,14 +42,14 @@ def write_group(group: h5py.Group, record: Record) -> None:
             dataset = _written(group, name, array)
             for k, axis in enumerate(array.axes):
                 dataset.dims[k].attach_scale(scales[axis])
-    for name, below in record.groups.items():
+    for name, below in sorted(record.groups.items()):
         write_group(group.create_group(name), below)
 
 
 def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
     values = array.values
     if isinstance(values, Stored):
-        dataset = group.create_virtual_dataset(name, values.layout())
+        dataset = _stored(group, name, values)
     elif values.size > 1 and not any(values.strides):
         chunks = tuple(max(1, min(length, _CHUNK_BYTES)) for length in values.shape)
         fill = values.flat[0]
@@ -55,6 +59,15 @@ def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
     dataset.attrs.update({"long_name": array.long_name, "units": array.units})
     if values.dtype.kind == "S":
         dataset.attrs["_Encoding"] = "utf-8"  # netCDF's word for it: xarray reads text then
+    return dataset
+
+
+def _stored(group: h5py.Group, name: str, values: Stored) -> h5py.Dataset:
+    if values.is_virtual:
+        return group.create_virtual_dataset(name, values.layout())
+    dataset = group.create_dataset(name, values.shape, values.dtype)
+    for first, rows in values.pieces():
+        dataset[first : first + len(rows)] = rows
     return dataset
 
 
@@ -74,22 +87,46 @@ def _bare_dimension(group: h5py.Group, name: str, length: int) -> h5py.Dataset:
     return dataset
 
 
-def read_group(group: h5py.Group, path: str, lazy: frozenset[str]) -> Record:
-    """The record that a group of an open file holds; arrays of groups in ``lazy`` are read when they are used."""
-    record = Record(_attributes(group))
-    for name, item in group.items():
-        if isinstance(item, h5py.Group):
-            record.groups[name] = read_group(item, path, lazy)
-        elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
-            is_lazy = item.is_virtual or (group.name.strip("/") in lazy and item.ndim > 1)
-            values = Stored.in_file(item, path) if is_lazy else _values(item)
-            words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
-            record.arrays[name] = Array(values, _axes(item, name), **words)
-    return record
+Named = tuple[dict[str, set[str]], set[str]]
+"""Attributes of each group by its path, and paths of arrays."""
 
 
-def _attributes(item: h5py.Group) -> dict[str, Any]:
-    return {key: _text(item.attrs[key]) for key in item.attrs if key not in _OF_HDF5}
+def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named | None = None) -> Record:
+    """The record that a group of an open file holds, all of it or what is named.
+
+    Arrays of groups in ``lazy`` are read when they are used.
+    """
+    where = group.name.strip("/")
+    attributes = {name for name in group.attrs if name not in _OF_HDF5}
+    if named is not None:
+        attributes &= named[0][where]
+    record = Record({name: _text(group.attrs[name]) for name in sorted(attributes)})
+    for name in group:
+        own = f"{where}/{name}".lstrip("/")
+        if own in named[0]:
+            if has_others(group[name], named):
+                return True
+        elif own in named[1]:
+            if set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}:
+                return True
+        elif not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item)):
+            return True
+    return False
+
+
+def has_sound_heaps(file: BinaryIO) -> bool:
+    """False if a heap of texts has objects that HDF5 would never get past: such heaps alone have no checksums."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for heap in re.finditer(_HEAP, content):
+            end = heap.start() + int.from_bytes(content[heap.end() : heap.end() + 8], "little")
+            at = heap.end() + 8
+            while at + 16 <= end <= len(content):
+                index, length = (int.from_bytes(content[at + k : at + k + n], "little") for k, n in ((0, 2), (8, 8)))
+                step = 16 + -(-length // 8) * 8 if index else length
+                if step < 16 or at + step > end:
+                    return False
+                at += step
+    return True
 
 
 def _text(value: Any) -> Any:
@@ -120,8 +157,11 @@ def parts(record: Record, prefix: str = "") -> Iterator[tuple[str, bytes]]:
         array = record.arrays[name]
         digest = hashlib.sha256(repr((array.axes, array.long_name, array.units)).encode())
         digest.update(repr((array.values.dtype.str, array.values.shape)).encode())
-        if isinstance(array.values, Stored):
+        if isinstance(array.values, Stored) and array.values.is_virtual:
             digest.update(array.values.identity())
+        elif isinstance(array.values, Stored):
+            for _, rows in array.values.pieces():
+                digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         elif array.values.size and not any(array.values.strides):
             digest.update(array.values.flat[0].tobytes())
         else:

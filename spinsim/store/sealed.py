@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 SCHEMA: Final = "spinsim/1"
 BYTES: Final = 512
 _PIECE: Final = 2**24
-_FORM: Final = re.compile(rb"spinsim/([0-9]+) sha256=([0-9a-f]{64}) bytes=([0-9]+) parts=([0-9a-f]{64})\n")
+_SCHEMA: Final = re.compile(rb"(spinsim/[0-9]+) ")
+_FORM: Final = re.compile(rb"spinsim/1 sha256=([0-9a-f]{64}) bytes=([0-9]+) parts=([0-9a-f]{64}) seal=[0-9a-f]{16}\n")
 _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
@@ -32,7 +33,8 @@ class Seal(NamedTuple):
     parts: str  # SHA-256 of the parts of the record, likewise
 
     def text(self) -> bytes:
-        line = f"{SCHEMA} sha256={self.sha256} bytes={self.size} parts={self.parts}\n".encode()
+        line = f"{SCHEMA} sha256={self.sha256} bytes={self.size} parts={self.parts} seal=".encode()
+        line += f"{hashlib.sha256(line).hexdigest()[:16]}\n".encode()
         return line + b"\0" * (BYTES - len(line))
 
 
@@ -44,12 +46,12 @@ def seal_of(file: BinaryIO | io.RawIOBase) -> Seal:
     """
     file.seek(0)
     head = file.read(BYTES) or b""
-    found = _FORM.match(head)
+    schema, found = _SCHEMA.match(head), _FORM.match(head)
+    if schema is not None and schema[1].decode() != SCHEMA:
+        raise NoSealError(schema[1].decode())
     if found is None:
         raise NoSealError("HDF5" if head.startswith(_HDF5) else "")
-    number, sha256, size, parts = (one.decode() for one in found.groups())
-    if f"spinsim/{number}" != SCHEMA:
-        raise NoSealError(f"spinsim/{number}")
+    sha256, size, parts = (one.decode() for one in found.groups())
     seal = Seal(sha256, int(size), parts)
     if seal.text() != head:
         raise NoSealError("")

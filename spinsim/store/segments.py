@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,11 +16,13 @@ import h5py
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.errors import InputError
+from spinsim.errors import InputError, another_path
 from spinsim.store import sealed
 
 LISTED: Final = "segments"
 """The attribute of a group that lists its segments, as JSON: name, SHA-256 and rows of each."""
+
+_PIECE: Final = 2**24  # bytes that are in memory at a time
 
 
 class Segment(NamedTuple):
@@ -29,6 +31,10 @@ class Segment(NamedTuple):
     name: str  # of the file, relative to the folder of the run's file
     sha256: str
     rows: int
+
+    @property
+    def number(self) -> int:
+        return int(Path(self.name).stem.rpartition("-")[2])
 
 
 def listed(text: str) -> list[Segment]:
@@ -40,18 +46,27 @@ def folder_of_segments(path: Path) -> Path:
 
 
 class Stored:
-    """An array that stays in a file; indexing reads a part of it. Segments are verified when they are first read."""
+    """An array that stays in files; indexing reads a part of it. Segments are verified when they are first read.
+
+    ``is_virtual`` is True if a file that holds it shows the rows of the segments, False if it is to have them itself.
+    """
 
     def __init__(
-        self, path: str, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike, segments: Sequence[Segment] = ()
+        self,
+        path: str,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: npt.DTypeLike,
+        segments: Sequence[Segment] = (),
+        is_virtual: bool = False,
     ) -> None:
         self.path, self.name, self.shape, self.dtype = path, name, shape, np.dtype(dtype)
-        self.segments = tuple(segments)
+        self.segments, self.is_virtual = tuple(segments), is_virtual
 
     @classmethod
     def in_file(cls, item: h5py.Dataset, path: str) -> Stored:
         segments = listed(str(item.parent.attrs.get(LISTED, ""))) if item.is_virtual else []
-        return cls(os.path.abspath(path), item.name, item.shape, item.dtype, segments)
+        return cls(os.path.abspath(path), item.name, item.shape, item.dtype, segments, item.is_virtual)
 
     @property
     def ndim(self) -> int:
@@ -65,21 +80,33 @@ class Stored:
         return self.shape[0]
 
     def __getitem__(self, which: Any) -> npt.NDArray[Any]:
-        first, stop, _ = which.indices(len(self)) if isinstance(which, slice) else (0, len(self), 1)
-        row = 0
+        if not self.is_virtual and not self.segments:
+            return _read(Path(self.path), self.name, which)
+        if not isinstance(which, slice) or which.step not in (None, 1):
+            return np.asarray(self[:][which])
+        (first, stop, _), row = which.indices(len(self)), 0
+        pieces = [np.empty((0, *self.shape[1:]), self.dtype)]
         for one in self.segments:
             if row < stop and first < row + one.rows:
-                verify(Path(self.path).parent, one)
+                here = slice(max(first - row, 0), min(stop - row, one.rows))
+                folder = Path(self.path).parent
+                verify(folder, one)
+                pieces.append(_read(folder / one.name, self.name.rpartition("/")[2], here))
             row += one.rows
-        with h5py.File(self.path, "r", locking=False) as file:
-            return np.asarray(file[self.name][which])
+        return np.concatenate(pieces)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self[:], dtype)
 
-    def without_segments(self) -> Stored:
+    def pieces(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """All rows, some at a time, with the number of the first."""
+        together = max(1, _PIECE * len(self) // max(1, self.nbytes))
+        for first in range(0, len(self), together):
+            yield first, self[first : first + together]
+
+    def joined(self) -> Stored:
         """The same rows, which a new file is to hold itself."""
-        return Stored(self.path, self.name, self.shape, self.dtype)
+        return Stored(self.path, self.name, self.shape, self.dtype, self.segments)
 
     def identity(self) -> bytes:
         return json.dumps(self.segments).encode()
@@ -93,7 +120,34 @@ class Stored:
         return layout
 
 
+def _read(path: Path, name: str, which: Any) -> npt.NDArray[Any]:
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            return np.asarray(file[name][which])
+    except (OSError, KeyError) as error:
+        raise _missing(path) from error
+
+
 _verified: Final[dict[tuple[int, int], tuple[int, int, str]]] = {}  # time of writing, size and SHA-256, by file
+
+
+def size(folder: Path, segment: Segment) -> int:
+    """Bytes of a segment's file; InputError where it is missing."""
+    try:
+        return os.path.getsize(folder / segment.name)
+    except OSError as error:
+        raise _missing(folder / segment.name) from error
+
+
+def _missing(path: Path) -> InputError:
+    return InputError(f"{path}, which has rows of a run, cannot be read: put it back where it was")
+
+
+def check_free(path: Path, has_segments: bool) -> None:
+    """Refuse a new file with segments where others lie in their place, which an earlier file of this name left."""
+    folder = folder_of_segments(path)
+    if has_segments and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} has rows of another run, which are never overwritten: move it, or {another_path()}")
 
 
 def verify(folder: Path, segment: Segment) -> None:
@@ -111,7 +165,7 @@ def verify(folder: Path, segment: Segment) -> None:
         with open(path, "rb") as file:
             is_whole = sealed.seal_of(file).sha256 == segment.sha256 == sealed.digest_of(file)
     except (OSError, sealed.NoSealError) as error:
-        raise InputError(f"{path}, which has rows of a run, cannot be read: keep it beside the run's file") from error
+        raise _missing(path) from error
     if not is_whole:
         raise InputError(f"{path}, which has rows of a run, is damaged: take another copy of it")
     _verified[status.st_dev, status.st_ino] = known

@@ -9,7 +9,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.model import graph, hamiltonian
-from spinsim.model.ising import Ising, with_list
+from spinsim.model.ising import Ising
 
 
 def made(model: Ising, name: str) -> list[str]:
@@ -29,7 +29,7 @@ def test_what_follows_from_a_model_is_worked_out_once(model: Ising) -> None:
 
 def test_copies_of_a_model_keep_nothing_of_it(model: Ising) -> None:
     found = model.once(made, "a")
-    for other in (model.of_samples(1, 3), with_list(model), copy(model)):
+    for other in (model.of_samples(1, 3), copy(model)):
         assert other.once(made, "a") is not found
     assert model.once(made, "a") is found
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -20,8 +21,9 @@ import numpy as np
 import pytest
 
 from spinsim import cli
+from spinsim.run.recording import Recording
 
-STAMPS = {"created", "finished"}
+STAMPS = {"created", "finished", "parts"}  # the last one lists what else is compared
 REFERENCES = {"DIMENSION_LIST", "REFERENCE_LIST"}  # compared as the names of scales
 
 
@@ -41,6 +43,24 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
         cli.main()
     assert isinstance(ended.value.code, int)
     return Outcome(ended.value.code, *capsys.readouterr())
+
+
+def at_row(monkeypatch: pytest.MonkeyPatch, row: int, action: Callable[[], object]) -> None:
+    """Do something once, just before a run records a row."""
+    write, done = Recording.write, list[int]()
+
+    def writing(self: Recording, values: Mapping[str, Any]) -> None:
+        if values["step"] == row and not done:
+            done.append(row)
+            action()
+        write(self, values)
+
+    monkeypatch.setattr(Recording, "write", writing)
+
+
+def interrupt() -> None:
+    """Ctrl-C."""
+    raise KeyboardInterrupt
 
 
 class Process:
@@ -135,7 +155,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 
 def contents(path: Path, *besides: str) -> dict[str, Any]:
-    """What an HDF5 file shows, but for checkpoints, the stamps and the root attributes ``besides``."""
+    """All that an HDF5 file shows, without checkpoints, stamps and the root attributes ``besides``."""
     found: dict[str, Any] = {}
 
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import contextlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import h5py
 import numpy as np
 
-from spinsim import store
 from spinsim.engine import resolve_device
 from spinsim.jobs.base import Job, Told
 from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load
+from spinsim.record import Record
+from spinsim.result import Result
 from spinsim.run import Plan, Watch
 from spinsim.run.common import Saving, build_model, identify
-from spinsim.run.identity import open_own
 from spinsim.run.progress import Bar, RowProgress
+from spinsim.run.recording import Recording
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
-from spinsim.store.contents import Contents, Form, Series, group_of, length_of
+from spinsim.store.contents import Contents, Series
 
 GROUP = "tally"
 
 
 @dataclass(frozen=True)
 class TallySettings(Table):
-    """How often."""
+    """Number of counts."""
 
     times: int = setting(2, "Times that bonds are counted", low=1, high=100)
 
@@ -49,15 +48,18 @@ class TallyPlan(Plan[Tally]):
     def rows(self) -> int:
         return self.config.tally.times
 
-    def carry_out(self, begun: bool, saving: Saving, watch: Watch) -> None:
-        if not begun:
-            store.create(self.path, self.model, contents(self.model.samples), self.rows, self.attributes)
+    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
+        where = {"engine": "none", "devices": "cpu"}
+        recording = Recording(self, contents(self.model.samples), self.rows, where)
         watch.on_stage("", self.rows)
-        with open_own(self, begun) as file:
-            for step in range(self.rows):
-                file.write({"step": step, "satisfied": (self.model.couplings > 0).sum(axis=1)})
+        with recording.in_file(stored, 0, {}) if in_file else contextlib.nullcontext():
+            for step in range(recording.rows, self.rows):
+                recording.write({"step": step, "satisfied": (self.model.couplings > 0).sum(axis=1)})
                 watch.on_updates(1)
-            file.finish()
+                if saving.due():
+                    recording.save({})
+                    saving.saved()
+            return recording.finish()
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,10 +67,11 @@ class TallyResult(Result):
     """Satisfied bonds, (times, samples)."""
 
     job = "tally"
+    series_group = GROUP
 
     model: Ising
     satisfied: np.ndarray
-    attributes: dict[str, str] = field(default_factory=dict)
+    record: Record
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -80,22 +83,17 @@ def contents(samples: int) -> Contents:
     return Contents({"sample": np.arange(samples)}, {}, tuple(series._replace(group=GROUP) for series in rows))
 
 
-def contents_of(file: h5py.File, sizes: Any) -> tuple[Contents, int]:
-    return contents(length_of(group_of(file, GROUP), "sample")), 0
-
-
 class TallyJob(Job):
-    """The record."""
+    """The record of the job."""
 
     name = "tally"
     a_run = "a tally run"
     about = "Count bonds."
     config = Tally
     plan_type = TallyPlan
-    form = Form(planned={"times": (int,)}, groups=(GROUP,), contents=contents_of)
 
-    def read(self, file: h5py.File, rows: int, attributes: dict[str, str]) -> TallyResult:
-        return TallyResult(store.read_model(file), file[f"{GROUP}/satisfied"][:rows], attributes)
+    def read(self, record: Record, model: Ising) -> TallyResult:
+        return TallyResult(model, record[f"{GROUP}/satisfied"], record)
 
     def plan(self, config: Tally) -> TallyPlan:
         model = build_model(config.model, config.run.replicas)
@@ -107,13 +105,12 @@ class TallyJob(Job):
     def describe(self, plan: TallyPlan) -> str:
         return f"Counting bonds of {plan.model.name}"
 
-    def outcome(self, plan: TallyPlan, rate: float | None) -> Told:
-        return Told(self.show(plan.path).numbers, ["Bonds were counted"])
+    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> Told:
+        return Told(self.show(plan.path, result).numbers, ["Bonds were counted"])
 
-    def show(self, path: Path) -> Told:
-        found = load(path)
-        counts = found.satisfied[-1].tolist()
-        head = head_of_steps(path, found, 0, len(found.satisfied), found.config["tally"]["times"])
+    def show(self, path: Path, result: TallyResult) -> Told:
+        counts = result.satisfied[-1].tolist()
+        head = head_of_steps(path, result, 0, len(result.satisfied), result.config["tally"]["times"])
         return Told({"satisfied": counts}, [*head, f"Satisfied  {counts}"])
 
 
