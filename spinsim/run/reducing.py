@@ -44,7 +44,6 @@ _STORED: Final = {
         "sums of sums over so many consecutive measurements, of their distance from the first value",
     ),
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
-    "level_open": (("term_followed", "level", "sample", "chain_followed", "*"), "sums that wait for their other half"),
     "first_value": (("term_followed", "sample", "*"), "first values"),
     "walk_sums": (
         ("walk", "walk_block", "sample", "replica"),
@@ -75,7 +74,7 @@ _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
 _OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
-_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell", "chain_followed"}
+_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell"}
 """Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
@@ -156,8 +155,8 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
 
 
 def _stored(reduced: Reduced) -> list[str]:
-    """Return the names of the arrays that a file holds; single copies are looked at where samples are few."""
-    return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
+    """Return the names of the arrays that a file holds."""
+    return [name for name in _STORED if name in reduced.arrays()]
 
 
 def with_sums_of(contents: Contents, file: h5py.File, axis: str) -> Contents:
