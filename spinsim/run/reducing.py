@@ -100,6 +100,7 @@ class Keeping(NamedTuple):
 
 
 EVERYTHING: Final = Keeping()
+"""That of a file of an earlier version, which has no sums."""
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
@@ -111,8 +112,6 @@ def keeping_of(contents: Contents, measurements: int, series: str, limit: float 
     names = None if series == ALL else _names(series, contents)
     kept = with_names(contents, names)
     room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
-    if names is None and room <= most:
-        return EVERYTHING
     return Keeping(True, _stride(1, kept, measurements, most, save_every) if room > most else 1, names)
 
 
@@ -264,11 +263,10 @@ def keeping_in(file: h5py.File) -> Keeping:
 
 
 def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
-    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
-
-    A run that has kept all rows goes on to do so.
-    """
+    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has."""
     if not stored.is_reduced or not stored.stride or limit is None:
+        return stored
+    if stored.stride == 1 and contents.room(measurements) <= limit * 1e6:
         return stored
     return stored._replace(stride=_stride(stored.stride, contents, measurements, limit * 1e6, save_every))
 

@@ -47,9 +47,11 @@ def reduced():
     return ss.temper(MODEL, sweeps=800, **FEW)
 
 
-def test_a_run_that_fits_keeps_all_rows_and_no_sums(whole) -> None:
-    assert whole.reduced is None
+def test_a_run_that_fits_keeps_all_rows_beside_its_sums(whole, reduced) -> None:
+    assert whole.reduced.stride == 1
     assert len(whole.sweep) == 400
+    for name, array in sums(reduced).items():
+        assert np.array_equal(array, sums(whole)[name]), name
 
 
 def test_rows_are_every_so_many_th_and_sums_are_over_all(whole, reduced) -> None:
