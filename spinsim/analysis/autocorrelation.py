@@ -275,7 +275,7 @@ def until_longer_agree(windows: Windows, chosen: Windows, total: int, widest: fl
             continue
         (one, variance), (other, larger) = known(*chosen), known(tau, width, noise)
         apart = np.sqrt(np.maximum(larger - variance, 0.0))
-        better = (width > chosen.width) & (other - one > _SCORE * apart + _ROUNDING * other)
+        better = (width > chosen.width) & (one > 0) & (other - one > _SCORE * apart + _ROUNDING * other)
         parts = zip((tau, width, noise), chosen, strict=True)
         chosen = Windows(*(np.where(better, new, old) for new, old in parts))
     return chosen

@@ -118,7 +118,7 @@ def bins_for(result: Tempered, place: int) -> int:
 def _run(result: Tempered, bins: int) -> ReducedRun:
     """Return the sums of a run, if overlaps are among them."""
     source = source_of(result)
-    if source.facts.copies < 2:
+    if source.facts.copies < 2 or (result.reduced is None and not result.overlap.shape[2]):
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
     if source.measurements < FEWEST_STEPS or bins < 1:
         raise InputError(

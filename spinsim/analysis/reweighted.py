@@ -43,7 +43,7 @@ def check_width(run: ReducedRun) -> None:
             f"several samples: run fewer {argument('samples')}, and reweight all of them together"
         )
     shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
-    width, spacing = energies.unit * 2.0 ** max(shifts), spacing_of(model)
+    width, spacing = energies.unit * 2.0 ** max(shifts), max(spacing_of(model), energies.unit)
     variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
     if width > spacing and width > _WIDEST * model.sites * float(np.sqrt(max(variance.min(), 0.0))):
         raise InputError(
@@ -232,7 +232,9 @@ def _counted(result: Tempered, run: ReducedRun, sample: int, merge: int) -> _Cou
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
     variances = [name for name in own if name in VARIANCES]
     middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
-    spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
+    assert run.reduced.energies is not None  # noqa: S101  (as ``check_width`` has said)
+    spacing = max(spacing_of(result.model), run.reduced.energies.unit)
+    beta, sites = 1 / result.temperature, result.model.sites
     singles = cells_of_copies(run, sample, own, middle, spacing, merge)
     pairs = cells_of_pairs(run, sample, of_pairs, spacing, merge) if of_pairs else None
     return _Counted(sites, beta, first_guess(sites * run.mean("energy")[sample], beta), singles, pairs, middle)

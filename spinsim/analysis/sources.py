@@ -108,10 +108,7 @@ class Source:
     @cached_property
     def run(self) -> ReducedRun:
         """The sums that the run has made as it went, or those of its rows."""
-        if self.result.reduced is not None:
-            return self.result.reduced
-        check_length(self.measurements)
-        return sums_of(self.result)
+        return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
     @cached_property
     def facts(self) -> Facts:
@@ -119,8 +116,8 @@ class Source:
             return _facts_of_rows(self.result)
         names, copies = self.run.names, self.run.reduced.copies
         in_time = term_name("C(1)") in names
-        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
-        correlations = in_time or modes or "q_link" in names
+        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names or self.result.has_magnetization_modes
+        correlations = in_time or modes or "q_link" in names or self.result.has_correlations
         return Facts(self.result.model, copies, correlations, "", "|m_s|" in names, in_time, modes)
 
     @cached_property
