@@ -10,7 +10,7 @@
 //          coldest_sums      [judged term]     [coldest block]    [sample] [chain]
 //          level_sums        [followed term] [level block][level] [sample]                  [place]
 //          level_squares     [followed term] [level block][level] [sample]                  [place]
-//          level_open        [followed term]              [level] [sample] [chain or one]   [place]
+//          level_open        [followed term]              [level] [sample]                  [place]
 //          first_value       [followed term]                      [sample]                  [place]
 //          walk_sums                           [walk block]       [sample] [replica]
 //          walk_squares                                           [sample]
@@ -37,8 +37,8 @@ struct Sums {
     double *block_sums, *copy_sums, *coldest_sums, *level_sums, *level_squares, *level_open, *first_value;
     double* walk_sums;
     long long* walk_squares;
-    size_t term_count, histogram_count, samples, places, copies, pair_count, chains, most_chains, blocks, coldest_blocks,
-        level_blocks, place;
+    size_t term_count, histogram_count, samples, places, copies, pair_count, most_chains, blocks, coldest_blocks, level_blocks,
+        place;
     Histogram histograms[HISTOGRAMS];
 };
 CHECK_STRUCT(Sums, engine.measuring.cuda_reduction.SUMS);
@@ -66,19 +66,18 @@ __device__ __forceinline__ double connected_square(const Sums& to, double scale,
     return total / choices * scale;
 }
 
-// Adds a value to sums of 1, 2, 4, ... consecutive ones, `number` of which came before; levels are `stride` and `open_stride`
-// apart. A sum whose other half is yet to come waits in `open`.
-__device__ __forceinline__ void follow(double c, u64 number, double* sums, double* squares, size_t stride, double* open,
-                                       size_t open_stride) {
+// Adds a value to sums of 1, 2, 4, ... consecutive ones, `number` of which came before; levels are `stride` apart. A sum whose
+// other half is yet to come waits in `open`.
+__device__ __forceinline__ void follow(double c, u64 number, double* sums, double* squares, size_t stride, double* open) {
 #pragma unroll 1
     for (u32 level = 0; level < LEVELS; ++level) {
         sums[level * stride] += c;
         squares[level * stride] += c * c;
         if (!(number >> level & 1)) {
-            open[level * open_stride] = c;
+            open[level * stride] = c;
             return;
         }
-        c = open[level * open_stride] + c;
+        c = open[level * stride] + c;
     }
 }
 
@@ -88,7 +87,7 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
     const Term& term = to.terms[number_of_term];
     const size_t columns = to.samples * to.places, column = sample * to.places + place;
     const int power = (int)term.power;
-    const bool by_chain = to.chains > 1, follows = term.followed >= 0, has_own = term.own >= 0, has_two = term.count > 1;
+    const bool follows = term.followed >= 0, has_own = term.own >= 0, has_two = term.count > 1;
     const double* const scales = to.scales + number_of_term * 2 * to.places + place;
     const double scale = scales[0], other_scale = scales[to.places];
     const double constant = to.constants[number_of_term * to.places + place];
@@ -101,7 +100,7 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
     if (follows) {
         const size_t levels = ((term.followed * to.level_blocks + level_block) * LEVELS) * columns + column;
         sums = to.level_sums + levels, squares = to.level_squares + levels;
-        open = to.level_open + (term.followed * LEVELS * to.samples + sample) * to.chains * to.places + place;
+        open = to.level_open + term.followed * LEVELS * columns + column;
         to_first = to.first_value + term.followed * columns + column;
         if (number) first = *to_first;
     }
@@ -120,14 +119,12 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
         added = added + y;
         if (has_own) to_own[chain * to.places] += y;
         if (to_coldest) to_coldest[chain] += y;
-        if (follows && (by_chain || chain == term.chains - 1)) {
-            const double z = by_chain ? y : added;
-            if (!number && (!chain || !by_chain)) *to_first = first = z;
-            follow(z - first, number, sums, squares, columns, open + (by_chain ? chain * to.places : 0),
-                   columns * to.chains);
-        }
     }
     *to_block = total;
+    if (follows) {
+        if (!number) *to_first = first = added;
+        follow(added - first, number, sums, squares, columns, open);
+    }
 }
 
 // Counts the overlaps of a sample's pairs at a place; no other thread has its cells, but atomics do not wait for what was there.

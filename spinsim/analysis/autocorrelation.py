@@ -18,6 +18,10 @@ The width W of a window is the sum of w(t): (3 B - 1) / 2 and J L + (L - 1) / 2.
 proportion, so that W can be the smallest whole number with W >= 6 tau(W), as ``integrated_time`` chooses it. Variance
 and tau are corrected for a measured mean that was taken off (Wolff, eq. 49; 2 W + 1 is the same sum over the window).
 
+Such a window closes before a weak slow part, whose correlation is below the noise of one t but not of the sum over
+many. So long windows decide: where one of up to n / 16 gives a tau that is larger by more than two standard errors of
+the difference, it is taken, and so on (O. V. Lepski, Theory Probab. Appl. 35, 454 (1991)).
+
 The error of tau is tau sqrt((4 V + 2) / n). Of covariances V is W, as Madras and Sokal have it. Sums of levels do not
 overlap and leave products of neighbouring sums out: for series that are short of memory the covariance of s(B) and
 s(B') is 2 min(B, B') / n, in units of their squares, which makes 10 B / n of the variance of 2 s(2 B) - s(B), and
@@ -47,6 +51,8 @@ FEWEST_CARRIERS: Final = 5  # stretches that must carry the variance, so that it
 _STRETCHES: Final = 64  # stretches of a series that are looked at
 _ENOUGH: Final = 20  # stretches that know their variance
 _ROUNDING = 1e-9  # rounding of a width that is a whole number
+_LONGEST: Final = 16  # part of a chain that the widest window has that may decide
+_SCORE: Final = 2.0  # standard errors by which it must give a larger tau
 
 
 @dataclass(frozen=True)
@@ -79,11 +85,12 @@ def integrated_time(
 ) -> IntegratedTime:
     """Integrated autocorrelation time, tau = 1/2 + rho(1) + ... + rho(W), with an automatic window.
 
-    W is the smallest with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent). Variance
-    and tau are corrected for the mean that is subtracted (Wolff 2004, eq. 49). The error of tau is Madras and Sokal's,
-    for W much larger than tau; the scatter of tau in simple processes is 10 to 25 % below it. A series shorter than its
-    tau cannot know it: for AR(1) series of 5 tau the verdict ``trusted`` is wrong in 3 of 100. A constant series has
-    tau 1/2, and so has one whose windowed sum is not positive (an upper bound then); neither is trusted.
+    W is the smallest with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent), or one
+    of 2, 4, ... times as many with a tau that is larger beyond the noise. Variance and tau are corrected for the mean
+    that is subtracted (Wolff 2004, eq. 49). The error of tau is Madras and Sokal's, for W much larger than tau; the
+    scatter of tau in simple processes is 10 to 25 % below it. A series shorter than its tau cannot know it: for AR(1)
+    series of 5 tau the verdict ``trusted`` is wrong in 3 of 100. A constant series has tau 1/2, and so has one whose
+    windowed sum is not positive (an upper bound then); neither is trusted.
 
     Args:
         series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
@@ -146,6 +153,13 @@ def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, b
     partial = np.cumsum(covariance) / covariance[0] - 0.5
     wide = np.flatnonzero(np.arange(len(centred)) >= np.maximum(WINDOW * partial, least_window))
     window = int(wide[0]) if wide.size else len(centred) - 1
+    doubled = [window]
+    while doubled[-1] and 2 * doubled[-1] <= len(centred) // _LONGEST:
+        doubled.append(2 * doubled[-1])
+    widths = np.array(doubled, np.float64)
+    whole = Windows(partial[doubled][:, None], widths, widths)
+    chosen = until_longer_agree(whole, Windows(whole.tau[0], widths[:1], widths[:1]), centred.size, doubled[-1])
+    window = int(chosen.width[0])
     return float(partial[window]), window, bool(wide.size), float(covariance[0])
 
 
@@ -245,6 +259,28 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Wi
     return Windows(rest * at(lower) + share * at(upper), rest * low + share * high, mixed), np.asarray(is_wide)
 
 
+def until_longer_agree(windows: Windows, chosen: Windows, total: int, widest: float) -> Windows:
+    """Replace windows that were chosen, of the trailing shape, by wider ones that give a larger tau beyond the noise.
+
+    Of ``total`` measurements; windows are looked at up to the ``widest``, from the narrowest on.
+    """
+
+    def known(tau: Array, width: npt.ArrayLike, noise: npt.ArrayLike) -> tuple[Array, Array]:
+        """Tau of a measured mean, and the square of its error."""
+        whole = np.maximum(tau, 0.0) * (1 + (2 * np.asarray(width) + 1) / total)
+        return whole, whole**2 * (4 * np.asarray(noise) + 2) / total
+
+    for tau, width, noise in zip(*windows, strict=True):
+        if width > widest:
+            continue
+        (one, variance), (other, larger) = known(*chosen), known(tau, width, noise)
+        apart = np.sqrt(np.maximum(larger - variance, 0.0))
+        better = (width > chosen.width) & (one > 0) & (other - one > _SCORE * apart + _ROUNDING * other)
+        parts = zip((tau, width, noise), chosen, strict=True)
+        chosen = Windows(*(np.where(better, new, old) for new, old in parts))
+    return chosen
+
+
 def blocked_time(
     windows: Windows, variance: Array, mean: Array, length: int, chains: int, in_mean: float,
     least_window: npt.ArrayLike = 0, carriers: npt.ArrayLike = np.inf,
@@ -254,7 +290,8 @@ def blocked_time(
     Chains have ``length`` measurements. The ``variance`` of one is not corrected for the mean that was taken off, which
     is of ``in_mean``. The window returned is V, rounded: from so many covariances the mean's variance is known.
     """
-    (raw, width, noise), is_wide = chosen_window(windows, least_window)
+    chosen, is_wide = chosen_window(windows, least_window)
+    raw, width, noise = until_longer_agree(windows, chosen, length * chains, length // _LONGEST)
     total, is_constant, positive = length * chains, variance <= 0, np.maximum(raw, 0.0)
     corrected = positive * (1 + (2 * width + 1) / in_mean) / (1 + 2 * positive / in_mean)
     tau = np.where(is_constant | (raw <= 0), 0.5, corrected)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc, ndtri, stdtrit
 
 from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, SHORTEST
+from spinsim.analysis.chains import MEMORY
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.reduced import Binned, Followed, ReducedRun
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered
@@ -41,12 +42,6 @@ ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have
 _AWAY: Final = 0.9
 """Share <|x|>^2 / <x^2> from which on x stays away from 0: of +-x_0 with a spread of a third of it."""
 _UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state where no copy of it was
-_MEMORY: Final = 4
-"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
-
-Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
-quarter of one, which takes four times as long.
-"""
 
 
 @dataclass(frozen=True)
@@ -324,7 +319,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
     compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
     walked = walks(result)
-    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, _MEMORY * walked.tau)
+    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau)
     tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
     problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]

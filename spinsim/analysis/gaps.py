@@ -39,9 +39,8 @@ from scipy.linalg import eigh
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
-from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.sources import measurements_of, source_of
 from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
@@ -207,16 +206,10 @@ def has_connected(result: Tempered) -> bool:
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
-    if result.reduced is not None:
-        terms = _terms(result, result.reduced, parity, 16)
-        times, of_samples = terms.times, terms.mean
-        error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
-        trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
-    else:
-        values, times = _series(result, parity, 16)
-        of_samples = values.mean(axis=(0, 2))
-        time = integrated_time(values[:, 0].reshape(len(values), values.shape[2], -1), chain_axis=1)
-        error, trusted = time.mean_error.reshape(values.shape[3:]), time.trusted.reshape(values.shape[3:])
+    terms = _terms(result, parity, 16)
+    times, of_samples = terms.times, terms.mean
+    error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
+    trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
     if len(of_samples) > 1:
         error = standard_error(of_samples)
         trusted = np.isfinite(error) & (error > 0)
@@ -289,11 +282,7 @@ def _correlated(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
         )
     if has_leading(result, parity):
         return _of_leading(result, parity, samples)
-    if result.reduced is not None:
-        return _of_terms(result, result.reduced, parity, samples)
-    values, times = _series(result, parity, FEWEST_STEPS)
-    each = [[values[:, k, :, p] for p in range(values.shape[3])] for k in samples]
-    return _Correlated(times, *_means_of(each), most_levels=2, operators=1)
+    return _of_terms(result, parity, samples)
 
 
 def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
@@ -323,15 +312,6 @@ def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
     return mean, errors, len(entries)
 
 
-def _series(result: Tempered, parity: str, least: int) -> tuple[Array, Integers]:
-    """C(t) of every measurement, (steps, samples, copies or 1 for their mean, temperatures, times), and times."""
-    measured = _in_time(result, parity, least)
-    if parity == "odd" or measured.even is None:
-        return measured.correlation, measured.times
-    squared = measured.even.link_overlap.mean(axis=2, keepdims=True)
-    return measured.even.correlation.mean(axis=2, keepdims=True) - squared[..., None], measured.times
-
-
 def _in_time(result: Tempered, parity: str, least: int) -> InTime:
     """Returns what a run has measured in time, if it is long enough and has this parity."""
     measured, count = result.in_time, measurements_of(result)
@@ -348,7 +328,7 @@ def _in_time(result: Tempered, parity: str, least: int) -> InTime:
 
 
 class _Terms(NamedTuple):
-    """C(t) from reduced measurements, averaged over copies."""
+    """C(t) averaged over copies."""
 
     times: Integers  # in slices, (times,)
     mean: Array  # over the whole run, (samples, temperatures, times)
@@ -357,13 +337,13 @@ class _Terms(NamedTuple):
     trusted: Bools  # whether autocorrelation times are known, likewise
 
 
-def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms:
+def _terms(result: Tempered, parity: str, least: int) -> _Terms:
     """Returns C(t) of every block.
 
     Autocorrelation times are those of C(1) and m^2 or, of even parity, of the energy of space and the link overlap:
     they tell how far blocks are too short.
     """
-    times, even = _in_time(result, parity, least).times, parity == "even"
+    times, even, run = _in_time(result, parity, least).times, parity == "even", source_of(result).run
     names = [correlation_name(k, even) for k in range(len(times))]
     mean, blocks = (np.stack([find(name) for name in names], axis=-1) for find in (run.mean, run.block_means))
     if even:
@@ -375,9 +355,9 @@ def _terms(result: Tempered, run: ReducedRun, parity: str, least: int) -> _Terms
     return _Terms(times, mean, blocks, wider, np.logical_and.reduce([time.trusted for time, _ in known]))
 
 
-def _of_terms(result: Tempered, run: ReducedRun, parity: str, samples: Iterable[int]) -> _Correlated:
-    """Return C(t) of averages over sites or bonds from reduced measurements."""
-    terms, chosen = _terms(result, run, parity, FEWEST_STEPS), list(samples)
+def _of_terms(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
+    """Return C(t) of averages over sites or bonds."""
+    terms, chosen = _terms(result, parity, FEWEST_STEPS), list(samples)
     blocks, count = terms.blocks[:, chosen], len(terms.blocks)
     centred = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1)  # (samples, temperatures, times, blocks)
     covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))

@@ -44,12 +44,6 @@ def bin_means(series: npt.ArrayLike, bins: int) -> Array:
     return np.asarray(values[len(values) - bins * length :].reshape(bins, length, *values.shape[1:]).mean(axis=1))
 
 
-def entries_of(series: Array) -> Array:
-    """Averages in each sample or, of one, in stretches of time, (entries, ...), of a series (steps, samples, ...)."""
-    steps, samples = series.shape[:2]
-    return series.mean(axis=0) if samples > 1 else bin_means(series[:, 0], min(BINS, steps // 2))
-
-
 def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike) -> Jackknife:
     """Value, error and bias of a function of means, by leaving out one sample or bin after the other.
 

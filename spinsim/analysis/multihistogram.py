@@ -1,7 +1,6 @@
 """All temperatures of a ladder joined: averages at any temperature between them, and free energies.
 
-A weight depends on the energy alone, so that measurements of equal energy are added up. With integer couplings millions
-of measurements, of some thousand energies, become some ten thousand cells; with others a cell is a measurement.
+A weight depends on the energy alone, so that measurements of equal energy are added up, in cells.
 
 Source: A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989), in the limit of vanishing bin width, as in
 M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
@@ -9,16 +8,15 @@ M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp
 
 from spinsim.errors import InputError
-from spinsim.machine.memory import require
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -26,9 +24,6 @@ Integers = npt.NDArray[np.int64]
 _STEPS: Final = 100
 _EXACT: Final = 1e-10  # of a logarithm of a partition function
 _AT_ONCE: Final = 2**21  # weights
-_ROWS: Final = 2**19  # measurements that are added up at a time
-_MOST_LEVELS: Final = 2**22  # whole numbers from the lowest to the highest energy, each with a place of its own
-_WORK: Final = 4  # copies of the sums that are made while they are added up, and while a stretch of time is left out
 
 
 @dataclass(frozen=True)
@@ -53,70 +48,6 @@ class Cells:
         rest = self.sums.copy()
         rest[:, cells] -= sums
         return replace(self, sums=rest)
-
-
-class _Piece(NamedTuple):
-    """Sums over some of the chains, for each stretch of time: arrays (cells,), and sums (1 + names, cells)."""
-
-    energy: Array
-    stretch: Integers
-    chain: Integers
-    sums: Array
-
-
-def add_up(
-    energy: Callable[[slice], Array], values: Callable[[slice], dict[str, Array]], shape: tuple[int, int, int],
-    stretch: Integers, by_chain: bool,
-) -> Cells:  # fmt: skip
-    """Add up the measurements of chains, some of them at a time, in cells of their own where asked ``by_chain``.
-
-    Of some chains ``energy`` returns total energies, (steps, chains, temperatures), which is the whole's ``shape`` too,
-    ``values`` numbers by name. ``stretch`` is the stretch of time that each step belongs to, -1 for none.
-    """
-    steps, chains, temperatures = shape
-    at_once = max(1, _ROWS // (steps * temperatures))
-    pieces: list[_Piece] = []
-    names: tuple[str, ...] = ()
-    for first in range(0, chains, at_once):
-        chosen = slice(first, min(first + at_once, chains))
-        group = (stretch + 1)[:, None] * chains + (np.arange(chains)[chosen] if by_chain else 0)
-        numbers = values(chosen)
-        names = tuple(numbers)
-        pieces.append(_piece(energy(chosen), list(numbers.values()), group, chains))
-        if not first:
-            needed = 8.0 * _WORK * pieces[0].sums.size * -(-chains // at_once)
-            require(needed, "reweighting", "choose fewer --replicas, or measure less often")
-    return _joined(_Piece(*(np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))), names)
-
-
-def _piece(energy: Array, numbers: list[Array], group: Integers, chains: int) -> _Piece:
-    """Add up measurements (steps, chains, temperatures), whose stretch and chain ``group`` (steps, chains) counts."""
-    lowest, highest = float(energy.min()), float(energy.max())
-    if highest - lowest < _MOST_LEVELS and (energy == np.rint(energy)).all():  # sorting takes ten times as long
-        levels, level = np.arange(lowest, highest + 1), (energy - lowest).astype(np.int64)
-    else:
-        levels, level = np.unique(energy, return_inverse=True)
-    key = (group[..., None] * len(levels) + level.reshape(energy.shape)).ravel()
-    there = np.zeros((int(group.max()) + 1) * len(levels), np.bool_)
-    there[key] = True
-    cells = np.flatnonzero(there)
-    place = (np.cumsum(there) - 1)[key]
-    groups = cells // len(levels)
-    sums = [np.bincount(place, minlength=len(cells)), *(np.bincount(place, n.ravel(), len(cells)) for n in numbers)]
-    return _Piece(levels[cells % len(levels)], groups // chains - 1, groups % chains, np.array(sums, np.float64))
-
-
-def _joined(piece: _Piece, names: tuple[str, ...]) -> Cells:
-    levels, level = np.unique(piece.energy, return_inverse=True)
-    cells, place = np.unique(piece.chain * len(levels) + level, return_inverse=True)
-    order = np.argsort(piece.stretch, kind="stable")
-    ends = np.cumsum(np.bincount(piece.stretch + 1))
-    stretches = []
-    for chosen in np.split(order, ends[:-1])[1:]:
-        mine, own = np.unique(place[chosen], return_inverse=True)
-        stretches.append((mine, np.array([np.bincount(own, row, len(mine)) for row in piece.sums[:, chosen]])))
-    whole = np.array([np.bincount(place, row, len(cells)) for row in piece.sums])
-    return Cells(levels[cells % len(levels)], cells // len(levels), names, whole, tuple(stretches))
 
 
 @dataclass(frozen=True)

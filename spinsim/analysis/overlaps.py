@@ -9,16 +9,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.jackknife import BINS, bin_means, standard_error
+from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Array, Bools, Integers, Tempered
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Bools, Integers, Tempered
+from spinsim.analysis.sources import source_of
 from spinsim.errors import InputError
 from spinsim.observables.measured import in_field
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120
-_MOST: Final = 2**13  # entries of a series whose autocorrelation time is sought; of longer ones, averages of a few
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,10 @@ class OverlapDistribution:
     width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
     density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
-    """Standard error of the density, from sample to sample or, of one sample, from how long q stays in each bin and out
-    of it; NaN for a bin of one sample that stays empty, likewise."""
+    """Standard error of the density, from sample to sample or, of one sample, from how long q^2 is remembered; NaN for
+    a bin of one sample that stays empty, likewise."""
     trusted: Bools
-    """True where the error is one: of one sample, if the series of the bin and of q^2 span at least 20 of their
-    autocorrelation times and rest on more than a few rare events; of several, whether they differ, likewise."""
+    """True where the error is one: of one sample, if that of q^2 is; of several, whether they differ, likewise."""
 
 
 def overlap_distribution(
@@ -48,23 +46,9 @@ def overlap_distribution(
 
     ``places`` of the ladder are all of them by default.
     """
-    _check(result, bins)
-    chosen = range(len(result.temperature)) if places is None else places
-    if result.reduced is not None:
-        return _from_histograms(result, result.reduced, bins, symmetrize, chosen)
-    sites = result.model.sites
-    q, width, place = _bins(sites, bins, sites + 1)
-    number = place[(result.overlap[..., list(chosen)].astype(np.int64) + sites) // 2]
-    shares = _of_samples if result.model.samples > 1 else _of_one
-    of_each = [shares(number[..., t], q, symmetrize) for t in range(len(chosen))]
-    share, error, trusted = (np.array(rows) for rows in zip(*of_each, strict=True))
-    return OverlapDistribution(q, width, share / width, error / width, trusted)
-
-
-def _from_histograms(
-    result: Tempered, run: ReducedRun, bins: int, symmetrize: bool, places: Sequence[int]
-) -> OverlapDistribution:
-    counts: npt.NDArray[np.uint32] = run.arrays["overlap_histogram"][:, list(places)]
+    run = _run(result, bins)
+    chosen = list(range(len(result.temperature)) if places is None else places)
+    counts: npt.NDArray[np.uint32] = run.arrays["overlap_histogram"][:, chosen]
     sites, cells = result.model.sites, counts.shape[-1]
     q, width, _ = _bins(sites, bins, cells)
     first = np.searchsorted(_dealt(cells, len(q)), np.arange(len(q)))
@@ -74,18 +58,27 @@ def _from_histograms(
     if len(counts) > 1:
         share, error = shares.mean(axis=0), standard_error(shares)
         return OverlapDistribution(q, width, share / width, error / width, error > 0)
-    time = run.time("q^2")
-    independent = run.measurements / (2 * time.tau[0, list(places)]) * max(1, run.reduced.copies // 2)
+    independent, trusted = independent_overlaps(run)[0, chosen], run.time("q^2").trusted[0, chosen]
     share, error = shares[0], _of_one_histogram(shares[0], independent, symmetrize, in_field(result.model))
-    trusted = time.trusted[0, list(places)][:, None] & np.isfinite(error)
-    return OverlapDistribution(q, width, share / width, error / width, trusted)
+    return OverlapDistribution(q, width, share / width, error / width, trusted[:, None] & np.isfinite(error))
+
+
+def independent_overlaps(run: ReducedRun) -> Array:
+    """Return how many independent overlaps would give q^2 the error that it has, (samples, places).
+
+    Copies that share moves, or pairs that share copies, count as far as they tell something new.
+    """
+    square, fourth, error = run.mean("q^2"), run.mean("q^4"), run.time("q^2").mean_error
+    most = float(run.measurements * run.reduced.pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.clip(np.nan_to_num((fourth - square**2) / error**2, nan=1.0), 1.0, most))
 
 
 def _of_one_histogram(share: Array, independent: Array, symmetrize: bool, field: bool) -> Array:
     """Errors of the shares of bins (temperatures, bins) of one sample, of which nobody knows when q was in which bin.
 
-    q is taken to be forgotten in the autocorrelation time of q^2, so that there are so many ``independent`` overlaps of
-    two copies (temperatures,). A narrow bin is left sooner: this is a bound, up to twice the error. Without a field
+    q is taken to be forgotten as q^2 is, so that there are so many ``independent`` overlaps of two copies
+    (temperatures,). A narrow bin is left sooner: this is a bound, up to twice the error. Without a field
     that is not how long q keeps its sign: P(q) less P(-q) shows the error of half their difference, where it is larger.
     """
     number = independent[:, None]
@@ -102,83 +95,37 @@ def _of_one_histogram(share: Array, independent: Array, symmetrize: bool, field:
 def bins_for(result: Tempered, place: int) -> int:
     """Returns how many bins P(q) at a place of the ladder should have, by its width and the noise of the series.
 
-    The width is that of a polygon through the middles of bins, 2.15 sigma / n^(1/5): n follows from autocorrelation
-    times, and 1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
+    The width is that of a polygon through the middles of bins, 2.15 sigma / n^(1/5): n follows from the error of q^2,
+    and 1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
     """
-    _check(result, _FEWEST_BINS)
-    sites = result.model.sites
-    find = _shape_of_series if result.reduced is None else _shape_of_histogram
-    number, shortest = find(result, place)
-    width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
-    of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
-    return int(-(-(sites + 1) // of_a_bin))
-
-
-def _shape_of_series(result: Tempered, place: int) -> tuple[float, float]:
-    """How many q are independent, and the shortest interval with half of all."""
-    steps, samples, _, _ = result.overlap.shape
-    q = result.overlap[..., place] / result.model.sites
-    kept = steps // -(-steps // _MOST)
-    tau = integrated_time(bin_means((q**2).mean(axis=2), kept)).tau.mean()
-    number = samples * result.energy.shape[2] * kept / max(1.0, 2 * tau)
-    ordered = np.sort(q if in_field(result.model) else np.abs(q), axis=None)
-    shortest = (ordered[ordered.size // 2 :] - ordered[: -(ordered.size // 2)]).min()
-    return float(number), float(shortest)
-
-
-def _shape_of_histogram(result: Tempered, place: int) -> tuple[float, float]:
-    """The same, to the width of a cell."""
-    run = result.reduced
-    assert run is not None  # noqa: S101  (as the caller has asked)
+    run, sites = _run(result, _FEWEST_BINS), result.model.sites
     counts = run.arrays["overlap_histogram"][:, place].sum(axis=0, dtype=np.int64)
-    q, _, _ = _bins(result.model.sites, len(counts), len(counts))
+    q, _, _ = _bins(sites, len(counts), len(counts))
     q = q if in_field(result.model) else np.abs(q)
     order = np.argsort(q, kind="stable")
     below = np.concatenate([[0], np.cumsum(counts[order])])
     end = np.searchsorted(below[1:], below[:-1] + below[-1] // 2, side="left")
     there = end < len(q)
-    shortest = (q[order][end[there]] - q[order][there]).min()
-    tau = run.time("q^2").tau[:, place].mean()
-    return float(run.samples * run.reduced.copies * run.measurements / max(1.0, 2 * tau)), float(shortest)
+    shortest = float((q[order][end[there]] - q[order][there]).min())
+    number = float(independent_overlaps(run)[:, place].sum())
+    width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
+    of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
+    return int(-(-(sites + 1) // of_a_bin))
 
 
-def _check(result: Tempered, bins: int) -> None:
-    run = result.reduced
-    steps, pairs = result.overlap.shape[::2] if run is None else (run.measurements, run.reduced.pairs)
-    if not pairs:
+def _run(result: Tempered, bins: int) -> ReducedRun:
+    """Return the sums of a run, if overlaps are among them."""
+    source = source_of(result)
+    if source.facts.copies < 2 or (result.reduced is None and not result.overlap.shape[2]):
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
-    if steps < 2 or bins < 1:
-        raise InputError(f"{steps} measurements in {bins} bins make no distribution: give at least 2 and 1")
-
-
-def _of_samples(number: Integers, q: Array, symmetrize: bool) -> tuple[Array, Array, Bools]:
-    """Shares of the bins in their numbers (steps, samples, pairs), their errors, and whether these can be trusted."""
-    samples = number.shape[1]
-    share = np.array([np.bincount(number[:, k].ravel(), minlength=q.size) for k in range(samples)]) / number[:, 0].size
-    if symmetrize:
-        share = (share + share[:, ::-1]) / 2
-    error = standard_error(share)
-    return share.mean(axis=0), error, error > 0
-
-
-def _of_one(number: Integers, q: Array, symmetrize: bool) -> tuple[Array, Array, Bools]:
-    """The same of one sample, pairs of copies averaged at each step.
-
-    A narrow bin is left and entered again long before q forgets where it was: a small, slow part of its
-    autocorrelation, which its tau misses and stretches of time show. Hence the larger of the two errors; over 200
-    series of q of tau 1, 4 and 16 it is the spread to 7 %.
-    """
-    filled = (number[:, 0, :, None] == np.arange(q.size)).mean(axis=1)
-    if symmetrize:
-        filled = (filled + filled[:, ::-1]) / 2
-    series = np.concatenate([filled, (q[number[:, 0]] ** 2).mean(axis=1, keepdims=True)], axis=1)
-    together = -(-len(series) // _MOST)
-    time = integrated_time(bin_means(series, len(series) // together))
-    stretches = bin_means(filled, min(BINS, len(filled) // 2))
-    error = np.maximum(time.mean_error[:-1], standard_error(stretches))
-    return filled.mean(axis=0), error, time.trusted[:-1] & time.trusted[-1]
+    if source.measurements < FEWEST_STEPS or bins < 1:
+        raise InputError(
+            f"{source.measurements} measurements in {bins} bins make no distribution: give at least {FEWEST_STEPS} "
+            "and 1"
+        )
+    return source.run
 
 
 def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, Integers]:

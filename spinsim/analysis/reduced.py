@@ -1,4 +1,4 @@
-"""Numbers of a run over its time, of series and of sums over all measurements (``engine/measuring/reduction.py``)."""
+"""Numbers of a run over its time, from sums over all measurements (``engine/measuring/reduction.py``)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis import autocorrelation
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
+from spinsim.analysis.chains import Chain
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -42,7 +43,7 @@ class Binned(NamedTuple):
 
 @dataclass(frozen=True)
 class FollowedSeries:
-    """A number over the time of a run: its series or, by a slower clock, its averages over blocks of measurements.
+    """A number over the time of a run at the coldest place: averages over blocks of measurements.
 
     A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
     single measurements and have a time longer in the same ratio; times and rows here are of single measurements.
@@ -79,7 +80,7 @@ class FollowedSeries:
         return self._in_measurements(integrated_time(late, least_window=np.asarray(least_window) / self.length), late)
 
     def time(self) -> IntegratedTime:
-        return self._in_measurements(integrated_time(self.values, chain_axis=2), self.values)
+        return self._in_measurements(integrated_time(self._averaged), self._averaged)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; their variance is that of all copies together, each about its average."""
@@ -185,16 +186,9 @@ class ReducedRun:
         whole = self.arrays["coldest_sums"][self.reduced.judged.index(self.names[name])]
         length = block_length(len(whole), self.measurements)
         averages = whole[: self.measurements // length, :, : self.chains_of(name)] / length
-        followed = averages if self.reduced.chains > 1 else averages.sum(axis=2, keepdims=True)
-        single = self._variance(name, followed.shape[2])
-        ratio = np.divide(followed.var(axis=(0, 2)), single, out=np.ones_like(single), where=single > 0)
+        single = self.levels(name, 0)[0][0, :, 0]
+        ratio = np.divide(averages.sum(axis=2).var(axis=0), single, out=np.ones_like(single), where=single > 0)
         return FollowedSeries(averages, length, ratio)
-
-    def _variance(self, name: str, chains: int) -> Array:
-        """Variance of single measurements at the coldest place, of copies or of their sum, (samples,)."""
-        k, number = self._followed(name), self.measurements * chains
-        sums, squares = (self.arrays[a][k, :, 0, :, 0].sum(axis=0) for a in ("level_sums", "level_squares"))
-        return np.asarray(np.maximum(squares / number - (sums / number) ** 2, 0.0))
 
     def bin_means(self, name: str) -> Array:
         """Averages over the logarithmic bins, (bins, samples, places); a block at an edge is shared by both bins."""
@@ -206,32 +200,23 @@ class ReducedRun:
         return np.asarray(np.diff(until, axis=0) / (np.diff(self.edges) * self.chains_of(name))[:, None, None])
 
     def time(self, name: str) -> IntegratedTime:
-        """Integrated autocorrelation time over the whole run, (samples, places)."""
-        (levels, mean), chains = self.levels(name, 0), self.followed_chains(name)
-        windows, length = autocorrelation.level_windows(levels), self.measurements
-        if chains == 1 or len(levels) < autocorrelation.usable(length):  # levels end before the run does
-            windows = self.with_blocks(name, windows, levels[0], 0)
-        number = self.chains_of(name) // chains  # that were added up before they were followed
-        carriers = autocorrelation.carriers_of(self.block_means(name))
-        return autocorrelation.blocked_time(
-            windows, levels[0] / number**2, mean / number, length, chains, length * chains, carriers=carriers
-        )
+        """Autocorrelation time and error of the average over copies or pairs over the whole run, (samples, places)."""
+        return self.chain(name).time
 
-    def variance_of_copies(self, name: str, place: int, means: Array) -> Array:
-        """Mean squares of the levels of copies that are followed one by one, about their own averages."""
-        k, count, copies = self._followed(name), self.measurements, means.shape[1]
-        about = means - self.arrays["first_value"][k, :, place][:, None]
-        waiting, squares = self.arrays["level_open"][k, :, :, :copies, place], self.arrays["level_squares"][k].sum(0)
-        variance, tail = np.empty((self._usable(count), len(means))), np.zeros_like(about)
-        for level in range(len(variance)):
-            size, number = 2**level, count >> level
-            sums = count * about - tail
-            own = squares[level, :, place] - (about * (2 * size * sums - number * size**2 * about)).sum(axis=1)
-            variance[level] = np.maximum(own, 0.0) / (number * copies * size)
-            if number & 1:
-                tail = tail + waiting[level]
-        variance[:, variance[0] <= _ROUNDING * squares[0, :, place] / (count * copies)] = 0.0
-        return variance
+    def chain(self, name: str) -> Chain:
+        if name not in self._chains:
+            number, levels = self.chains_of(name), self.levels(name, 0)[0]
+            sums = self.block_length, self.block_means(name), levels / number**2, self.mean(name)
+            self._chains[name] = Chain(self.measurements, *sums, self._walk)
+        return self._chains[name]
+
+    @cached_property
+    def _chains(self) -> dict[str, Chain]:
+        return {}
+
+    @cached_property
+    def _walk(self) -> Array:
+        return self.walk_times() if self.reduced.places > 1 else np.zeros(self.samples)
 
     def walk_times(self) -> Array:
         """Autocorrelation time of the places of replicas, (samples,), whose mean and variance are known."""
@@ -243,10 +228,6 @@ class ReducedRun:
         times = np.array([autocorrelation.windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
 
-    def followed_chains(self, name: str) -> int:
-        """Copies or pairs that are followed one by one; 1 where there is one, and where it is their sum."""
-        return self.chains_of(name) if self.reduced.chains > 1 else 1
-
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])
 
@@ -254,43 +235,26 @@ class ReducedRun:
         return min(autocorrelation.usable(length), int(self.arrays["level_sums"].shape[2]))
 
     def levels(self, name: str, first: int) -> tuple[Array, Array]:
-        """Levels of a term in the blocks from ``first`` on, (levels, samples, places), and its mean.
+        """Levels of the sum over copies or pairs in the blocks from ``first`` on, (levels, samples, places); its mean.
 
-        Levels are mean squares of sums about the mean of what is followed, divided by their length.
+        Levels are mean squares of sums about that mean, divided by their length.
         """
         k, begin, count = self._followed(name), first * self.block_length, self.measurements
         sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
-        chains, length = self.followed_chains(name), count - begin
-        mean = sums[0] / (length * chains)
+        length = count - begin
+        mean = sums[0] / length
         variance = np.empty((self._usable(length), *mean.shape))
         for level in range(len(variance)):
-            size, number = 2**level, ((count >> level) - (begin >> level)) * chains
+            size, number = 2**level, (count >> level) - (begin >> level)
             about = squares[level] - 2 * size * mean * sums[level] + number * size**2 * mean**2
             variance[level] = np.maximum(about, 0.0) / (number * size)
-        variance[:, variance[0] <= _ROUNDING * squares[0] / (length * chains)] = 0.0
+        variance[:, variance[0] <= _ROUNDING * squares[0] / length] = 0.0
         return variance, mean + self.arrays["first_value"][k]
 
-    def with_blocks(self, name: str, windows: Windows, variance: Array, first: int) -> Windows:
-        """Go on with the blocks from ``first`` on; ``variance`` (samples, places) is that of what is followed."""
-        chains, number = self.followed_chains(name), self.chains_of(name)
-        of_average = variance * chains / number**2 * (self.excess(name) if chains > 1 else 1.0)
-        return autocorrelation.with_blocks(windows, self.block_means(name)[first:], self.block_length, of_average)
-
-    def excess(self, name: str) -> Array:
-        """Variance of the average over pairs over what independent pairs would have, (samples, places)."""
-        chains = self.chains_of(name)
-        if self.followed_chains(name) == 1 or not self.term(name).of_pairs:
-            return np.ones((self.samples, self.reduced.places))
-        level, k, number = self.block_length.bit_length() - 1, self._followed(name), self.full_blocks
-        means = self.block_means(name)
-        together = ((means - means.mean(axis=0)) ** 2).sum(axis=0) * chains
-        size = self.block_length
-        sums, squares = (self.arrays[a][k, :number, level].sum(axis=0) for a in ("level_sums", "level_squares"))
-        mean = sums / (number * chains * size)
-        independent = (squares / size**2 - number * chains * mean**2) / chains
-        return np.asarray(
-            np.maximum(1.0, np.divide(together, independent, out=np.ones_like(independent), where=independent > 0))
-        )
+    def windows(self, name: str, levels: Array, first: int) -> Windows:
+        """Windows of levels, and of the blocks from ``first`` on where these are longer."""
+        sums = self.block_means(name)[first:] * self.chains_of(name)
+        return autocorrelation.with_blocks(autocorrelation.level_windows(levels), sums, self.block_length, levels[0])
 
 
 @dataclass(frozen=True)
@@ -323,31 +287,23 @@ class FollowedTerm:
 
     def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
         run, name, place = self.run, self.name, self.place
-        start, chains = int(run.edges[-2]), run.followed_chains(name)
+        start, number = int(run.edges[-2]), run.chains_of(name)
         first = round(start / run.block_length)
         levels, mean = run.levels(name, first if run.arrays["level_sums"].shape[1] > 1 else 0)
-        windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], first))
-        number, length = run.chains_of(name) // chains, run.measurements - start
-        variance = levels[0, :, place] * run.excess(name)[:, place] / (number**2 * chains)
+        windows, length = self._here(run.windows(name, levels, first)), run.measurements - start
         carriers = autocorrelation.carriers_of(run.block_means(name)[first:, :, place])
-        return autocorrelation.blocked_time(
-            windows, variance, mean[:, place] / number, length, 1, length, least_window, carriers
-        )
+        variance, average = levels[0, :, place] / number**2, mean[:, place] / number
+        return autocorrelation.blocked_time(windows, variance, average, length, 1, length, least_window, carriers)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies; where their sum was followed its fluctuations tell those of each."""
+        """Return the averages of copies; the fluctuations of their sum tell those of each."""
         run, name, place = self.run, self.name, self.place
-        row, length, chains = run.reduced.by_copy.index(run.names[name]), run.measurements, run.followed_chains(name)
+        row, length = run.reduced.by_copy.index(run.names[name]), run.measurements
         means: Array = run.arrays["copy_sums"][row, :, :, place] / length
-        if chains == 1:
-            levels, _ = run.levels(name, 0)
-            windows = self._here(run.with_blocks(name, autocorrelation.level_windows(levels), levels[0], 0))
-            variance = levels[0, :, place] / means.shape[1]
-        else:
-            of_levels = run.variance_of_copies(name, place, means)
-            windows, variance = autocorrelation.level_windows(of_levels), of_levels[0]
-        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, chains, length, least_window)
-        error, freedom = time.mean_error * np.sqrt(chains), length * chains / (2 * time.window + 1)
+        levels, _ = run.levels(name, 0)
+        windows, variance = self._here(run.windows(name, levels, 0)), levels[0, :, place] / means.shape[1]
+        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, 1, length, least_window)
+        error, freedom = time.mean_error, length / (2 * time.window + 1)
         return OfCopies(means, np.isnan(error), error**2, freedom, time.is_resolved)
 
     def _here(self, windows: Windows) -> Windows:

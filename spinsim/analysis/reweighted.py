@@ -1,6 +1,6 @@
 """A tempering run's averages, free energy and entropy at temperatures between those that were simulated.
 
-Measurements come from series or from sums over energy (``engine/measuring/energies.py``). A bin of these that may hold
+Measurements come from sums over energy (``engine/measuring/energies.py``). A bin of these that may hold
 several energies becomes two cells, the standard deviation of evenly spread energies apart on both sides of their mean,
 and moments change linearly between neighbouring bins: so weights, moments and their products are right to the second
 order of the width. A bin of one energy is a cell, and nothing is lost.
@@ -16,19 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis import runs
-from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.jackknife import BINS
-from spinsim.analysis.multihistogram import Cells, MultiHistogram, add_up, first_guess, joined
+from spinsim.analysis.multihistogram import Cells, MultiHistogram, first_guess, joined
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import FEWEST_STEPS, Array, Axis, Tempered, check_length, sample_of
-from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, widening
+from spinsim.analysis.runs import Array, Axis, Tempered, check_length
+from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, sums_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.checks import finite_array
-from spinsim.inputs.texts import count as counted
 from spinsim.observables.measured import in_field
-from spinsim.observables.moments import MOMENTS, VARIANCES, PerSite
+from spinsim.observables.moments import MOMENTS, VARIANCES
 from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
@@ -37,27 +34,34 @@ _WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviati
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 
-def can_reweight(run: ReducedRun) -> bool:
-    """Return whether sums over energy are there, of one sample with stretches of time, in narrow bins."""
-    energies = run.reduced.energies
+def check_width(run: ReducedRun) -> None:
+    """Refuse sums over energy that are none of stretches of time, of one sample, or whose bins are wide."""
+    energies, model = run.reduced.energies, run.reduced.model
     if energies is None or (run.samples == 1 and energies.blocks == 1):
-        return False
+        raise InputError(
+            f"the run of {model.name} has no sums over energy, for which its samples leave no room, or is one of "
+            f"several samples: run fewer {argument('samples')}, and reweight all of them together"
+        )
     shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
-    width, spacing = energies.unit * 2.0 ** max(shifts), spacing_of(run.reduced.model)
+    width, spacing = energies.unit * 2.0 ** max(shifts), max(spacing_of(model), energies.unit)
     variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
-    return width <= spacing or width <= _WIDEST * run.reduced.model.sites * float(np.sqrt(max(variance.min(), 0.0)))
+    if width > spacing and width > _WIDEST * model.sites * float(np.sqrt(max(variance.min(), 0.0))):
+        raise InputError(
+            f"sums over the energies of {model.name} have bins of {width:.3g}, which are wide against the fluctuations "
+            "at the lowest temperature: run a ladder that is shorter"
+        )
 
 
 def cells_of_copies(
-    run: ReducedRun, sample: int, names: Sequence[str], middle: Mapping[str, float], spacing: float
+    run: ReducedRun, sample: int, names: Sequence[str], middle: Mapping[str, float], spacing: float, merge: int
 ) -> Cells:
-    """Return sums over the energies of each copy of a sample, as ``multihistogram.add_up`` finds them in series.
+    """Return sums over the energies of each copy of a sample.
 
     Sums that are not known by copy stand in the cells of the first copy, as only their total counts. Off moments that
     are variances ``middle`` is taken, numbers near their means; energies are at least ``spacing`` apart.
     """
     energies, sites = run.reduced.energies, run.reduced.model.sites
-    assert energies is not None  # noqa: S101  (as ``can_reweight`` has said)
+    assert energies is not None  # noqa: S101  (as ``check_width`` has said)
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy")
     counts, copies = binned.counts, run.reduced.copies
     energy, shares = _apart(binned, spacing)
@@ -83,10 +87,10 @@ def cells_of_copies(
             sums[f"{name} squared"] = square - 2 * middle[name] * number + middle[name] ** 2 * count
         else:
             sums[name] = of_term(name)
-    return _cells(run, energy, count, sums)
+    return _cells(run, energy, count, sums, merge)
 
 
-def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float) -> Cells:
+def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float, merge: int) -> Cells:
     """Return sums over the sums of two copies' energies, of all pairs of a sample together."""
     energies = run.reduced.energies
     assert energies is not None  # noqa: S101  (likewise)
@@ -96,7 +100,7 @@ def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: 
     for name in names:
         row = energies.pair_row[run.names[name]]
         sums[name] = _split(binned, binned.sums[row : row + 1], binned.counts, shares)
-    return _cells(run, energy, _dealt(binned.counts, shares), sums)
+    return _cells(run, energy, _dealt(binned.counts, shares), sums, merge)
 
 
 def _apart(binned: Binned, spacing: float) -> tuple[Array, Array]:
@@ -126,16 +130,14 @@ def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
     return np.asarray(dealt + _dealt(counts * slope, shifts) * np.tile(shifts, sums.shape[-1]))
 
 
-def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array]) -> Cells:
-    """Cells of arrays (chains, blocks, cells of a chain), with the stretches of time of a run of one sample."""
+def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array], merge: int) -> Cells:
+    """Cells of arrays (chains, blocks, cells of a chain); of one sample stretches of time are ``merge`` blocks each."""
     chains, blocks, cells = count.shape
     whole = np.array([count, *sums.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)
     every_cell, stretches = np.arange(chains * cells), []
     if blocks > 1:
-        full = run.full_blocks
-        number = BINS if full >= 2 * BINS else full if run.block_length > 1 else full // 2
-        starts = -(-np.arange(number) * full // number)
-        of_each = np.add.reduceat(whole[:, :full], starts, axis=1)
+        full, number = run.full_blocks, run.full_blocks // merge
+        of_each = whole[:, full - number * merge : full].reshape(len(whole), number, merge, -1).sum(axis=2)
         stretches = [(every_cell, of_each[:, k]) for k in range(number)]
     chain = np.repeat(np.arange(chains), cells)
     return Cells(np.tile(energy, chains), chain, tuple(sums), whole.sum(axis=1), tuple(stretches))
@@ -162,15 +164,15 @@ class Reweighting:
 def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """Averages at other temperatures from all copies at all temperatures of the ladder, by multi-histogram reweighting.
 
-    Each sample's ladder is joined for itself. Errors are over samples or, of one sample, jackknife errors over 32
-    stretches of time, each left out at all temperatures at once, as exchanges correlate them; they are widened as those
-    of ``summarize``. Overlaps of two copies are weighted with the sum of their energies. An error is trusted where at
-    least 50 independent measurements count and, of one sample, where those of the neighbouring temperatures are. Of a
-    run that has kept the series of some of its measurements alone, it is these that everything rests on.
+    Each sample's ladder is joined for itself. Errors are over samples or, of one sample, jackknife errors over blocks
+    of time, each left out at all temperatures at once, as exchanges correlate them; they are those of the longest
+    blocks of ``summarize``. Overlaps of two copies are weighted with the sum of their energies. An error is trusted
+    where at least 50 independent measurements count and, of one sample, where those of the neighbouring temperatures
+    are.
 
     Raises:
-        InputError: for fewer than 16 measurements or rows of the series, series that were not kept, temperatures that
-            are not above 0, and ladders that do not overlap.
+        InputError: for fewer than 16 measurements, temperatures that are not above 0, ladders that do not overlap, and
+            energies that are too many for the sums over them.
     """
     if result.in_time is not None:
         raise InputError(
@@ -180,18 +182,15 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    made, run = measurements_of(result), result.reduced
-    if run is not None and can_reweight(run):
-        check_length(made)
-        wholes = [_counted_before(result, run, k) for k in range(run.samples)]
-    else:
-        _check_series(result)
-        result = replace(result, reduced=None)
-        check_length(len(result.energy))
-        wholes = [_counted(sample_of(result, k)) for k in range(result.model.samples)]
+    check_length(measurements_of(result))
+    run = result.reduced or sums_of(result, by_energy=True)
+    result = replace(result, reduced=run)
+    check_width(run)
+    times, merge = _times(result)
+    wholes = [_counted(result, run, k, merge) for k in range(run.samples)]
     joins = [_join(whole) for whole in wholes]
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
-    mean, times = _mean(parts), _times(result)
+    mean = _mean(parts)
     tau = times["energy"].tau
     absolute = bool(mean["measurements at infinity"].min() >= FEWEST * 2 * tau[-1])
     if len(parts) > 1:
@@ -205,25 +204,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     estimates = _estimates(result, targets, columns, values, errors, times, mean)
     count = mean["measurements"]
     notes = _notes(result, absolute)
-    if result.reduced is None and made > len(result.energy):
-        notes.append(f"Of {made} measurements this rests on {len(result.energy)}, whose series the run has kept.")
     if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, tau)).any():
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
     return Reweighting(targets, estimates, count, notes)
-
-
-def _check_series(result: Tempered) -> None:
-    if result.reduced is None:
-        return
-    rows, mend = len(result.energy), f"run with {argument('series', 'all')} and a larger {argument('series_limit')}"
-    if rows < FEWEST_STEPS <= result.reduced.measurements:
-        raise InputError(
-            f"the run has kept {counted(rows, 'row')} of its series, and reweighting takes {FEWEST_STEPS}: {mend}"
-        )
-    names = dict.fromkeys(source.name for source in result.reduced.reduced.sources)
-    if rows and (lacking := [name for name in names if not getattr(result, name).size]):
-        raise InputError(f"the run has not kept {', '.join(lacking)}, which reweighting takes: {mend}")
 
 
 class _Counted(NamedTuple):
@@ -242,54 +226,18 @@ class _Counted(NamedTuple):
         return self._replace(singles=self.singles.without(stretch), pairs=pairs)
 
 
-def _counted(sample: Tempered) -> _Counted:
-    """Add up the measurements of one sample; those that fill no stretch of time are at the beginning."""
-    energy = sample.energy[:, 0]
-    steps, copies, temperatures = energy.shape
-    bins, beta = min(BINS, steps // 2), 1 / sample.temperature
-    stretch = np.maximum((np.arange(steps) - steps % bins) // (steps // bins), -1)
-    moments = [name for name in moments_of(_observables(sample, "hottest")) if name in MOMENTS]
-    own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
-    variances = [name for name in own if name in VARIANCES]
-    middle = {name: float(numbers.mean()) for name, numbers in _numbers(sample, slice(0, 1), variances).items()}
-
-    def of_copies(chosen: slice) -> dict[str, Array]:
-        numbers_of = {name: numbers - middle.get(name, 0.0) for name, numbers in _numbers(sample, chosen, own).items()}
-        return numbers_of | {f"{name} squared": numbers_of[name] ** 2 for name in middle}
-
-    singles = add_up(lambda chosen: energy[:, chosen], of_copies, energy.shape, stretch, by_chain=True)
-    pairs = None
-    if of_pairs:
-        first, second = np.triu_indices(copies, 1)
-        pairs = add_up(
-            lambda chosen: energy[:, first[chosen]] + energy[:, second[chosen]],
-            lambda chosen: _numbers(sample, chosen, of_pairs, pairs=True),
-            (steps, len(first), temperatures),
-            stretch,
-            by_chain=False,
-        )
-    return _Counted(sample.model.sites, beta, first_guess(energy, beta), singles, pairs, middle)
-
-
-def _counted_before(result: Tempered, run: ReducedRun, sample: int) -> _Counted:
-    """The same of what a run has added up as it went."""
+def _counted(result: Tempered, run: ReducedRun, sample: int, merge: int) -> _Counted:
+    """Return what a run has added up over the energies of a sample."""
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
     variances = [name for name in own if name in VARIANCES]
     middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
-    spacing, beta, sites = spacing_of(result.model), 1 / result.temperature, result.model.sites
-    singles = cells_of_copies(run, sample, own, middle, spacing)
-    pairs = cells_of_pairs(run, sample, of_pairs, spacing) if of_pairs else None
+    assert run.reduced.energies is not None  # noqa: S101  (as ``check_width`` has said)
+    spacing = max(spacing_of(result.model), run.reduced.energies.unit)
+    beta, sites = 1 / result.temperature, result.model.sites
+    singles = cells_of_copies(run, sample, own, middle, spacing, merge)
+    pairs = cells_of_pairs(run, sample, of_pairs, spacing, merge) if of_pairs else None
     return _Counted(sites, beta, first_guess(sites * run.mean("energy")[sample], beta), singles, pairs, middle)
-
-
-def _numbers(sample: Tempered, chosen: slice, names: list[str], pairs: bool = False) -> dict[str, Array]:
-    """Returns moments of some copies or pairs of copies, (steps, chains, temperatures); of a variance its number."""
-    rows = dict.fromkeys(runs.COPY_SERIES, slice(0) if pairs else chosen)
-    rows |= dict.fromkeys(runs.PAIR_SERIES, chosen if pairs else slice(0))
-    part = replace(sample, **{key: whole[:, :, r] for key, r in rows.items() if len(whole := getattr(sample, key))})
-    run = PerSite(part)
-    return {name: MOMENTS[name].value(run)[:, 0] for name in names}
 
 
 def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
@@ -364,19 +312,18 @@ class _Time(NamedTuple):
     wider: Array  # factor to errors
 
 
-def _times(result: Tempered) -> dict[str, _Time]:
-    """Autocorrelation times of all observables, one after the other, as series are large."""
-    times, run, source = {}, PerSite(result), source_of(result)
-    for name in dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))]):
-        if result.reduced is None:
-            series = MOMENTS[name].value(run)
-            time = integrated_time(series, chain_axis=2)
-            wider = widening(series, time)
-        else:
-            time = source.time(name)
-            wider = source.widening(name, time)
-        times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
-    return times
+def _times(result: Tempered) -> tuple[dict[str, _Time], int]:
+    """Autocorrelation times of all observables, and how many blocks are merged where errors come from time."""
+    source = source_of(result)
+    names = dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))])
+    chains = {name: source.chain(name) for name in names}
+    is_one = source.run.samples == 1
+    merge = max(int(chain.merge.max()) for chain in chains.values()) if is_one else 1
+    times = {}
+    for name, chain in chains.items():
+        wider = chain.factor_at(merge)[0] if is_one else np.ones(source.run.reduced.places)
+        times[name] = _Time(chain.time.tau.mean(axis=0), chain.time.trusted.mean(axis=0), wider)
+    return times, merge
 
 
 def _estimates(

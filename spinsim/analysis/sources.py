@@ -1,8 +1,8 @@
-"""Questions that statistics ask of a run on a ladder, answered by sums over its measurements or by its series."""
+"""Questions that statistics ask of a run on a ladder, answered by the sums over its measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.autocorrelation import IntegratedTime, windowed_sum
-from spinsim.analysis.jackknife import BINS, bin_means, entries_of, standard_error, too_small
-from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, ReducedRun, bin_edges
+from spinsim.analysis.autocorrelation import IntegratedTime
+from spinsim.analysis.chains import Chain, chain_of, of_merges
+from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, ReducedRun
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -21,21 +21,22 @@ from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.observables.measured import Facts, quantities_of
-from spinsim.observables.moments import MOMENTS, VARIANCES, Ladder, PerSite, reduced_run, term_name
+from spinsim.observables.moments import VARIANCES, Ladder, reduced_run, term_name
 from spinsim.observables.table import Observable, Point, observables, own_observables
 
 _SCALAR: Final = 4  # axes of a number for each configuration
+_OF_BLOCKS: Final = ("merge", "factor")
 
 
-def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> ReducedRun:
-    """Add up the series of a run: the very bits that it has where its measurements are reduced as they are made.
+def sums_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
+    """Add up the rows of a run that has not added its measurements up: the very bits that it would have.
 
-    Sums over energy come if they are asked for, as series are reweighted directly.
+    Sums over energy come if they are asked for.
 
     Raises:
         InputError: where there is no room, and where overlaps cannot be those of the model, as in a damaged file.
     """
-    reduced = replace(reduced_run(facts, _ladder(result)), by_energy=by_energy)
+    reduced = replace(reduced_run(_facts_of_rows(result), _ladder(result)), by_energy=by_energy)
     needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
     for one in reduced.histograms:
@@ -47,7 +48,16 @@ def reduced_of(result: Tempered, facts: Facts, by_energy: bool = False) -> Reduc
     reduction = HostReduction(reduced)
     for measurement in _measurements(result):
         reduction.add_numbers(measurement)
-    return ReducedRun(reduction.reduced, reduction.state(), SeriesSource(result).every)
+    sweep = result.sweep
+    every = int(sweep[1] - sweep[0] if len(sweep) > 1 else sweep[0])
+    return ReducedRun(reduction.reduced, reduction.state(), every)
+
+
+def _facts_of_rows(result: Tempered) -> Facts:
+    return Facts(
+        result.model, result.energy.shape[2], result.has_correlations, "", result.has_staggered,
+        result.in_time is not None, result.has_magnetization_modes,
+    )  # fmt: skip
 
 
 def _ladder(result: Tempered) -> Ladder:
@@ -90,22 +100,24 @@ def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
 
 
 class Source:
-    """Statistics of a run on a ladder from the sums over its measurements that it has made as it went."""
+    """Statistics of a run on a ladder from the sums over its measurements."""
 
     def __init__(self, result: Tempered) -> None:
         self.result = result
 
     @cached_property
     def run(self) -> ReducedRun:
-        assert self.result.reduced is not None  # noqa: S101  (as ``source_of`` has asked)
-        return self.result.reduced
+        """The sums that the run has made as it went, or those of its rows."""
+        return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
     @cached_property
     def facts(self) -> Facts:
+        if self.result.reduced is None:
+            return _facts_of_rows(self.result)
         names, copies = self.run.names, self.run.reduced.copies
         in_time = term_name("C(1)") in names
-        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names
-        correlations = in_time or modes or "q_link" in names
+        modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names or self.result.has_magnetization_modes
+        correlations = in_time or modes or "q_link" in names or self.result.has_correlations
         return Facts(self.result.model, copies, correlations, "", "|m_s|" in names, in_time, modes)
 
     @cached_property
@@ -115,7 +127,7 @@ class Source:
 
     @property
     def measurements(self) -> int:
-        return self.run.measurements
+        return len(self.result.energy) if self.result.reduced is None else self.run.measurements
 
     @property
     def every(self) -> int:
@@ -127,26 +139,34 @@ class Source:
 
     def time(self, name: str) -> IntegratedTime:
         """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
+        return self.chain(name).time
+
+    def chain(self, name: str) -> Chain:
+        """Return the chain of the average of the term that stands for a moment."""
         check_length(self.measurements)
-        return self.run.time(term_name(name))
+        return self.run.chain(term_name(name))
 
-    def widening(self, name: str, time: IntegratedTime) -> Array:
-        """Return the factor to the errors of one sample, whose stretches of time may be short against ``time``."""
-        if self.run.samples > 1:
-            return np.ones(self.run.reduced.places)
-        return too_small(standard_error(self._stretches(term_name(name))), time.mean_error[0])
-
-    def entries(self, names: Sequence[str]) -> Array:
+    def entries(self, names: Sequence[str], merge: int = 1) -> Array:
         """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
 
-        Stretches are blocks that are full, moved so that their mean is that of all measurements.
+        Stretches are ``merge`` full blocks each, moved so that their mean is that of all measurements.
         """
         check_length(self.measurements)
         whole = np.stack([self._of_samples(name) for name in names], axis=1)
         if self.run.samples > 1:
             return whole
-        parts = np.stack([self._of_stretches(name) for name in names], axis=1)
+        parts = Chain.merged(np.stack([self._of_blocks(name) for name in names], axis=1), merge)
         return np.asarray(parts + (whole - parts.mean(axis=0)))
+
+    def by_merges(self, series: Sequence[str], find: Callable[[int], Array]) -> tuple[Array, Array]:
+        """Return what ``find`` makes of blocks that are merged as each series asks, and factors to its errors.
+
+        What it returns has axes (..., series, places); of several samples blocks do not matter.
+        """
+        if self.run.samples > 1:
+            return find(1), np.ones((len(series), self.run.reduced.places))
+        merge, factor = (np.array([getattr(self.chain(name), part)[0] for name in series]) for part in _OF_BLOCKS)
+        return of_merges(merge, find), factor
 
     def _of_samples(self, name: str) -> Array:
         """Averages of a moment in each sample, (samples, places)."""
@@ -156,11 +176,12 @@ class Source:
         factor, shift = self._unbiased(name)
         return np.asarray((square - first**2) * factor + shift)
 
-    def _of_stretches(self, name: str) -> Array:
-        """Averages of a moment of one sample in its stretches of time, (stretches, places)."""
+    def _of_blocks(self, name: str) -> Array:
+        """Averages of a moment of one sample in the blocks that are full, (blocks, places)."""
         if name not in VARIANCES:
-            return self._stretches(term_name(name))
-        (first, square), mean = (self._stretches(term) for term in VARIANCES[name]), self.run.mean(VARIANCES[name][0])
+            return np.asarray(self.run.block_means(term_name(name))[:, 0])
+        first, square = (self.run.block_means(term)[:, 0] for term in VARIANCES[name])
+        mean = self.run.mean(VARIANCES[name][0])
         factor, shift = self._unbiased(name)
         return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
 
@@ -178,16 +199,6 @@ class Source:
             return 1.0, means.var(axis=1, ddof=1) / copies
         return 1 / (1 - np.minimum(2 * run.time(first).tau / run.measurements, 0.5)), 0.0
 
-    def _stretches(self, term: str) -> Array:
-        """Averages of a term of one sample over stretches of equal length, but for a block, (stretches, places)."""
-        blocks = self.run.block_means(term)[:, 0]
-        if self.run.block_length == 1:  # as of series
-            return bin_means(blocks, min(BINS, len(blocks) // 2))
-        if len(blocks) < 2 * BINS:
-            return blocks
-        edges = np.rint(np.linspace(0, len(blocks), BINS + 1)).astype(np.int64)
-        return np.asarray(np.add.reduceat(blocks, edges[:-1], axis=0) / np.diff(edges)[:, None])
-
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin, (samples, temperatures)."""
         return np.asarray(self.run.bin_means(term_name(name))[-1])
@@ -204,71 +215,8 @@ class Source:
         return self.measurements, self.run.walk_times()
 
 
-class SeriesSource(Source):
-    """Statistics of a run whose series say everything.
-
-    Averages, errors and their autocorrelation times come from sums over the series, so that they are those of a run
-    that has added its measurements up as it went; the rest, for which sums are too coarse, from the series themselves.
-    """
-
-    @cached_property
-    def run(self) -> ReducedRun:
-        check_length(self.measurements)
-        return reduced_of(self.result, self.facts)
-
-    @cached_property
-    def facts(self) -> Facts:
-        result = self.result
-        return Facts(
-            result.model, result.energy.shape[2], result.has_correlations, "", result.has_staggered,
-            result.in_time is not None, result.has_magnetization_modes,
-        )  # fmt: skip
-
-    @property
-    def measurements(self) -> int:
-        return len(self.result.energy)
-
-    @property
-    def every(self) -> int:
-        sweep = self.result.sweep
-        return int(sweep[1] - sweep[0] if len(sweep) > 1 else sweep[0])
-
-    def sweep_of(self, rows: Integers) -> Integers:
-        return np.asarray(self.result.sweep[rows])
-
-    @cached_property
-    def _per_site(self) -> PerSite:
-        return PerSite(self.result)
-
-    def late_means(self, name: str) -> Array:
-        values = MOMENTS[name].value(self._per_site)
-        return np.asarray(values[bin_edges(len(values))[0][-1] :].mean(axis=(0, 2)))
-
-    def followed(self, name: str) -> Sequence[Followed]:
-        values = MOMENTS[name].value(self._per_site)
-        return [FollowedSeries(values[..., place]) for place in range(values.shape[-1])]
-
-    def coldest(self, name: str) -> FollowedSeries:
-        return FollowedSeries(MOMENTS[name].value(self._per_site)[..., 0])
-
-    def walk_times(self) -> tuple[int, Array]:
-        """As those of sums.
-
-        All replicas spend equal times everywhere, so that mean and variance of a place are known before: a run that is
-        shorter than the walk cannot hide that, as it would if it took off the mean that it has measured.
-        """
-        steps, samples, copies, places = self.result.permutation.shape
-        times = []
-        for sample in range(samples):
-            place = np.argsort(self.result.permutation[:, sample], axis=-1).reshape(steps, copies * places)
-            centred = (place - (places - 1) / 2) / np.sqrt((places**2 - 1) / 12)
-            times.append(max(windowed_sum(centred)[0], 0.5))
-        return steps, np.array(times)
-
-
 def source_of(result: Tempered) -> Source:
-    """Return what statistics of a run come from: what it has added up as it went, if it did, else its series."""
-    return SeriesSource(result) if result.reduced is None else Source(result)
+    return Source(result)
 
 
 def facts_of(result: Tempered) -> Facts:
@@ -295,6 +243,20 @@ def own_records(result: Tempered) -> tuple[Observable, ...]:
     return own_observables(name for name, values in own_series(result).items() if values.ndim == _SCALAR)
 
 
+def own_chain(result: Tempered, name: str) -> Chain:
+    """Add up the rows of an observable of the user's own, place by place of the ladder and element by element.
+
+    Elements of an array stand behind each other as places do.
+    """
+    values = np.asarray(own_series(result)[name], np.float64)
+    check_length(len(values))
+    means = values.mean(axis=2)
+    walk = np.zeros(means.shape[1])
+    if len(result.temperature) > 1:
+        walk = source_of(result).run.walk_times() * (len(values) / measurements_of(result))  # in rows
+    return chain_of(means.reshape(*means.shape[:2], -1), walk)
+
+
 def point_of(result: Tempered) -> Point:
     point = Point(result.model, result.temperature)
     if result.in_time is not None:
@@ -304,10 +266,3 @@ def point_of(result: Tempered) -> Point:
 
 def observed(point: Point, records: Sequence[Observable], at: Mapping[str, Array]) -> Array:
     return np.stack([o.value(point, *(at[name] for name in o.moments)) for o in records])
-
-
-def widening(series: Array, time: IntegratedTime) -> Array:
-    """Factor to the errors of one sample, whose stretches of (steps, samples, chains, places) may be short."""
-    if series.shape[1] > 1:
-        return np.ones(series.shape[-1])
-    return too_small(standard_error(entries_of(series.mean(axis=2))), time.mean_error[0])

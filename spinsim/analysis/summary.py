@@ -9,14 +9,15 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtr
 
-from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, integrated_time
+from spinsim.analysis.autocorrelation import IntegratedTime
+from spinsim.analysis.chains import LADDERS, SHORTEST, of_merges
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
-from spinsim.analysis.jackknife import bootstrap, entries_of, jackknife
+from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.reduced import Followed, FollowedTerm
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered, check_length
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
-from spinsim.analysis.sources import Source, observed, own_records, own_series, point_of, source_of, widening
+from spinsim.analysis.sources import Source, observed, own_chain, own_records, point_of, source_of
 from spinsim.analysis.sources import observables_of as observables_of
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import Observable, left_out, moments_of, series_of
@@ -32,9 +33,10 @@ class Estimate:
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: Bools
-    """True where the error is one: of one sample, if its series is at least 20 tau long and rests on no fewer than five
-    rare events; of four or more, if they differ at all, as errors over samples need no tau. It is False of two and
-    three samples, whose scatter says too little, and says nothing on equilibrium, which the verdict is for."""
+    """True where the error is one: of one sample, if its run is at least 64 tau and 128 times of the walk along the
+    ladder long (``chains``) and rests on no fewer than five rare events; of four or more, if they differ at all, as
+    errors over samples need no tau. It is False of two and three samples, whose scatter says too little, and says
+    nothing on equilibrium, which the verdict is for."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class Summary:
     doubts: tuple[str, ...]  # evidence of equilibrium that is missing, likewise; alone they leave a run "undecided"
     verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
     long_enough: dict[str, Array] = field(default_factory=dict)
-    """Share of the samples whose series can have an error, as it is at least 20 tau long and rests on more than a few
-    rare events, by the name of the series, (temperatures,) each."""
+    """Share of the samples whose run is so long that it can have an error alone, by the name of the series,
+    (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
     """Sentences that a reader of the numbers must know: samples that are few or whose series are short, columns that
     this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
@@ -62,8 +64,8 @@ def summarize(result: Tempered) -> Summary:
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
     susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
-    over 32 stretches of time or more where there is one sample; those are widened as far as stretches are too short
-    against tau. Errors over samples hold the noise of each sample's averages too and ask for no autocorrelation time.
+    over 16 to 64 blocks of time where there is one sample (``chains``). Errors over samples hold the noise of each
+    sample's averages too and ask for no autocorrelation time.
 
     U = 1 - [<m^4>] / (3 [<m^2>]^2), likewise of q and E; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
     susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
@@ -109,12 +111,12 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     source = source_of(result)
     names, values = _functions(source)
-    curves = bootstrap(values, source.entries(names), resamples, seed)
-    times = _times(source) if result.model.samples == 1 else {}
-    wider = {name: source.widening(name, time) for name, time in times.items()}
+    curves, wider = source.by_merges(
+        [o.series for o in source.records],
+        lambda merge: bootstrap(values, source.entries(names, merge), resamples, seed),
+    )
     resamples_of = {
-        o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider.get(o.series, 1.0)
-        for k, o in enumerate(source.records)
+        o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(source.records)
     }
     own = _own_observables(source)
     return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in own}
@@ -132,11 +134,13 @@ def _functions(source: Source) -> tuple[list[str], Callable[[Array], Array]]:
 
 def _estimates(source: Source, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     names, values = _functions(source)
-    of_all = jackknife(values, source.entries(names))
-    wider = {name: source.widening(name, time) for name, time in times.items()}
+    averages = values(source.entries(names).mean(axis=0))
+    errors, wider = source.by_merges(
+        [o.series for o in source.records], lambda merge: jackknife(values, source.entries(names, merge)).error
+    )
     result, estimated = source.result, {}
-    for o, value, error in zip(source.records, of_all.value, of_all.error, strict=True):
-        estimated[o.name] = _estimate(result, value, error * wider[o.series], times[o.series], source.every)
+    for o, value, error in zip(source.records, averages, errors * wider, strict=True):
+        estimated[o.name] = _estimate(result, value, error, times[o.series], source.every)
     return estimated | {o.name: own_estimate(result, o.name) for o in _own_observables(source)}
 
 
@@ -158,24 +162,24 @@ def _own_left_out(result: Tempered) -> list[str]:
 
 def own_estimate(result: Tempered, name: str) -> Estimate:
     """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
-    series = _own_series(result, name)
-    time = integrated_time(series, chain_axis=2)
-    average = jackknife(np.asarray, entries_of(series.mean(axis=2)))
+    chain = own_chain(result, name)
+    error = standard_error(chain.mean) if len(chain.mean) > 1 else chain.time.mean_error[0]
     every = int(result.sweep[1] - result.sweep[0])
-    return _estimate(result, average.value, average.error * widening(series, time), time, every)
-
-
-def _own_series(result: Tempered, name: str) -> Array:
-    values = np.asarray(own_series(result)[name], np.float64)
-    check_length(len(values))
-    return np.asarray(values.reshape(*values.shape[:3], -1))
+    return _estimate(result, chain.mean.mean(axis=0), error, chain.time, every)
 
 
 def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Array:
     """Bootstrap of such an observable, of the samples that all others draw."""
-    series = _own_series(result, name)
-    curves = bootstrap(np.asarray, entries_of(series.mean(axis=2)), resamples, seed)
-    return np.asarray(curves[0] + (curves - curves[0]) * widening(series, integrated_time(series, chain_axis=2)))
+    chain = own_chain(result, name)
+    if len(chain.mean) > 1:
+        return bootstrap(np.asarray, chain.mean, resamples, seed)
+
+    def curves(merge: int) -> Array:
+        parts = chain.merged(chain.blocks[:, 0], merge)
+        return bootstrap(np.asarray, parts + (chain.mean[0] - parts.mean(axis=0)), resamples, seed)
+
+    drawn = of_merges(chain.merge[0], curves)
+    return np.asarray(drawn[0] + (drawn - drawn[0]) * chain.factor[0])
 
 
 def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
@@ -213,7 +217,7 @@ def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
         where = f"{axis.symbol} = {axis.values[int(short.argmax())]:.5g}"
         sentences.append(
             f"Of the {samples} samples {short.max():.0%} have a series of {name} at {where} that is shorter than "
-            f"{SHORTEST} autocorrelation times or rests on rare events, and no more do at other places. Errors over "
-            "samples hold even so if the run was in equilibrium."
+            f"{SHORTEST} autocorrelation times or {LADDERS} walks along the ladder or rests on rare events, and no "
+            "more do at other places. Errors over samples hold even so if the run was in equilibrium."
         )
     return sentences

@@ -42,7 +42,6 @@ _STORED: Final = {
         "sums of sums over so many consecutive measurements, of their distance from the first value",
     ),
     "level_squares": (("term_followed", "level_block", "level", "sample", "*"), "sums of the squares of these sums"),
-    "level_open": (("term_followed", "level", "sample", "chain_followed", "*"), "sums that wait for their other half"),
     "first_value": (("term_followed", "sample", "*"), "first values"),
     "walk_sums": (
         ("walk", "walk_block", "sample", "replica"),
@@ -73,7 +72,7 @@ _OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
 _OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
-_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell", "chain_followed"}
+_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell"}
 """Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
@@ -99,6 +98,7 @@ class Keeping(NamedTuple):
 
 
 EVERYTHING: Final = Keeping()
+"""That of a file of an earlier version, which has no sums."""
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
@@ -110,8 +110,6 @@ def keeping_of(contents: Contents, measurements: int, series: str, limit: float 
     names = None if series == ALL else _names(series, contents)
     kept = with_names(contents, names)
     room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
-    if names is None and room <= most:
-        return EVERYTHING
     return Keeping(True, _stride(1, kept, measurements, most, save_every) if room > most else 1, names)
 
 
@@ -154,8 +152,8 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
 
 
 def _stored(reduced: Reduced) -> list[str]:
-    """Return the names of the arrays that a file holds; single copies are looked at where samples are few."""
-    return [name for name in _STORED if name in reduced.arrays() and (reduced.few or name != "level_open")]
+    """Return the names of the arrays that a file holds."""
+    return [name for name in _STORED if name in reduced.arrays()]
 
 
 def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], stride: int, axis: str) -> Contents:
@@ -188,11 +186,10 @@ def keeping_in(record: Record) -> Keeping:
 
 
 def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
-    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has.
-
-    A run that has kept all rows goes on to do so.
-    """
+    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has."""
     if not stored.is_reduced or not stored.stride or limit is None:
+        return stored
+    if stored.stride == 1 and contents.room(measurements) <= limit * 1e6:
         return stored
     return stored._replace(stride=_stride(stored.stride, contents, measurements, limit * 1e6, save_every))
 

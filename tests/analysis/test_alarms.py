@@ -21,9 +21,9 @@ TAU = relaxation(PLACES, RATE)
 FAR = 3.0  # standard deviations of the energy, by which each sample starts too high
 
 
-def made(samples: int) -> ss.TemperResult:
+def made(samples: int, steps: int) -> ss.TemperResult:
     model = ss.EdwardsAnderson(ss.cubic(2), samples=samples, seed=1) if samples > 1 else ss.Ising(ss.square(4))
-    return tempered(model, COPIES, steps=16, ladder=np.linspace(1, 2, PLACES))
+    return tempered(model, COPIES, steps=steps, ladder=np.linspace(1, 2, PLACES))
 
 
 def verdicts(samples: int, length: float, start: float, runs: int, seed: int) -> Counter[str]:
@@ -31,7 +31,7 @@ def verdicts(samples: int, length: float, start: float, runs: int, seed: int) ->
     rounds = int(length * TAU)
     every = max(1, rounds // 200)
     walked = walk((runs, samples, COPIES, PLACES), rounds // every, rounds // 2, every, RATE, start, seed)
-    run, found = made(samples), Counter[str]()
+    run, found = made(samples, rounds // every), Counter[str]()
     for k in range(runs):
         own = {"permutation": walked.permutation[:, k], "round_trips": walked.round_trips[k]}
         judged = judge(replace(run, **own), {"energy": FollowedSeries(walked.energy[:, k])})
@@ -44,7 +44,7 @@ def test_the_time_of_a_walk_is_found() -> None:
     for length, low, high in ((100, 90, 110), (2, 1.2, 4)):
         rounds = int(length * TAU)
         walked = walk((1, 20, COPIES, PLACES), rounds // 2, 0, 2, RATE, 0.0, 3)
-        run = replace(made(20), permutation=walked.permutation[:, 0], round_trips=walked.round_trips[0])
+        run = replace(made(20, rounds // 2), permutation=walked.permutation[:, 0], round_trips=walked.round_trips[0])
         found = walks(run)
         assert found is not None
         assert low < found.span.mean() < high

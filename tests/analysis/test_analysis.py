@@ -206,7 +206,7 @@ def test_the_overlap_distribution_of_free_spins_is_binomial(samples: int, sites:
 def test_what_has_no_overlap_distribution() -> None:
     with pytest.raises(InputError, match="one copy"):
         overlap_distribution(made(np.zeros((4, 2, 0, 2), np.int64), 8, np.array([1.0, 2.0])))
-    with pytest.raises(InputError, match="1 measurements in 50 bins"):
+    with pytest.raises(InputError, match="1 measurements in 50 bins make no distribution: give at least 16"):
         overlap_distribution(made(np.zeros((1, 2, 1, 2), np.int64), 8, np.array([1.0, 2.0])))
 
 

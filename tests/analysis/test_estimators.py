@@ -13,7 +13,7 @@ from made_up import tempered
 
 import spinsim as ss
 from spinsim.analysis.jackknife import bin_means, jackknife
-from spinsim.analysis.sources import SeriesSource, observed, point_of
+from spinsim.analysis.sources import observed, point_of, source_of
 from spinsim.analysis.summary import summarize
 from spinsim.observables.measured import Facts
 from spinsim.observables.moments import MOMENTS, VARIANCES, PerSite, connected_squares
@@ -67,7 +67,7 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    records, run, point = SeriesSource(result).records, PerSite(result), point_of(result)
+    records, run, point = source_of(result).records, PerSite(result), point_of(result)
     names = moments_of(records)
     series = [MOMENTS[name].value(run) for name in names]
     squares = [
@@ -105,5 +105,5 @@ def test_fluctuations_have_no_bias(copies: int) -> None:
     run = replace(
         tempered(model, copies, 20, np.array([1.0])), energy=np.broadcast_to(values, (20, 4000, copies, 1)) * 4
     )
-    means = SeriesSource(run).entries(["(E - <E>)^2"])
+    means = source_of(run).entries(["(E - <E>)^2"])
     assert_agree([("variance", float(means.mean()), float(means.std() / np.sqrt(means.size)), 1.0)])

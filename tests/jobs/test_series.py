@@ -47,9 +47,11 @@ def reduced():
     return ss.temper(MODEL, sweeps=800, **FEW)
 
 
-def test_a_run_that_fits_keeps_all_rows_and_no_sums(whole) -> None:
-    assert whole.reduced is None
+def test_a_run_that_fits_keeps_all_rows_beside_its_sums(whole, reduced) -> None:
+    assert whole.reduced.stride == 1
     assert len(whole.sweep) == 400
+    for name, array in sums(reduced).items():
+        assert np.array_equal(array, sums(whole)[name]), name
 
 
 def test_rows_are_every_so_many_th_and_sums_are_over_all(whole, reduced) -> None:
@@ -204,39 +206,31 @@ def test_a_dry_run_of_a_search_ends_though_nobody_knows_how_long_the_search_take
         assert target == -110 or json.loads(said.out)["seconds"] is None
 
 
-def test_files_of_earlier_versions_go_on_to_keep_all_rows(tmp_path: Path) -> None:
-    path = tmp_path / "old.h5"
-    ss.temper(MODEL, sweeps=100, out=path, **(HOW | {"series_limit": None}))
-    assert ss.resume(path, sweeps=1000).reduced is None
+def test_a_run_without_limit_goes_on_to_keep_all_rows(tmp_path: Path) -> None:
+    path, how = tmp_path / "old.h5", HOW | {"series_limit": None}
+    ss.temper(MODEL, sweeps=100, out=path, **how)
+    longer = ss.resume(path, sweeps=1000)
+    same(longer, ss.temper(MODEL, sweeps=1000, **how))
+    assert longer.reduced.stride == 1
 
 
-@pytest.fixture
-def _without_energies(monkeypatch):
-    """Runs have no room for sums over energy, as those of earlier versions had none."""
+KEPT = {"some": {"series": "overlap"}, "few": {"series_limit": 0.005}, "none": {"series": "none"}}
+
+
+@pytest.mark.parametrize("kept", ["some", "none"])
+def test_reweighting_refuses_a_run_without_sums_over_energy(tmp_path: Path, capsys, monkeypatch, kept: str) -> None:
+    """Runs have no room for them, as those of earlier versions had none."""
     monkeypatch.setattr(reducing, "_ENERGY_BYTES", 0)
     monkeypatch.setattr(reducing, "_OF_OTHERS", 2**40)
-
-
-KEPT = {
-    "some": ({"series": "overlap"}, "the run has not kept link_overlap, magnetization, "),
-    "few": ({"series_limit": 0.005}, "the run has kept 1 row of its series, and reweighting takes 16"),
-    "none": ({"series": "none"}, "the run has kept 0 rows of its series, and reweighting takes 16"),
-}
-
-
-@pytest.mark.parametrize("kept", KEPT)
-@pytest.mark.usefixtures("_without_energies")
-def test_reweighting_refuses_a_run_without_the_series_it_takes(tmp_path: Path, capsys, monkeypatch, kept: str) -> None:
-    how, said = KEPT[kept]
-    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | how))
+    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | KEPT[kept]))
     refused = run(capsys, monkeypatch, "analyze", tmp_path / "a.h5", "--reweight", 1.2)
     assert refused.status == 2
-    assert said in refused.err, refused
+    assert "has no sums over energy" in refused.err, refused
 
 
 @pytest.mark.parametrize("kept", KEPT)
 def test_reweighting_takes_no_series_where_there_are_sums_over_energy(whole, tmp_path: Path, kept: str) -> None:
-    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | KEPT[kept][0]))
+    ss.temper(MODEL, sweeps=800, out=tmp_path / "a.h5", **(HOW | KEPT[kept]))
     one, other = reweighted(whole, [1.2]), reweighted(ss.load(tmp_path / "a.h5"), [1.2])
     for name, expected in one.estimates.items():
         np.testing.assert_allclose(other.estimates[name].value, expected.value, 1e-9, err_msg=name)
@@ -256,9 +250,7 @@ def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeyp
         assert np.array_equal(array, sums(whole)[name]), name
 
 
-@pytest.mark.parametrize(
-    "names", ["level_open", "level_open chain", "overlap_histogram overlap_cell", "block_sums", "energy_sums"]
-)
+@pytest.mark.parametrize("names", ["level_sums", "overlap_histogram overlap_cell", "block_sums", "energy_sums"])
 def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, names: str) -> None:
     path = reduced.save(tmp_path / "a.h5")
     with h5py.File(path, "r+") as file:

@@ -175,15 +175,15 @@ def oracle(reduced: Reduced, measurements: Sequence[LadderMeasurement]) -> dict[
                 arrays["coldest_sums"][judged, number // coldest, :, : each.shape[1]] += each
             judged += 1
         if term.followed:
-            series = values if reduced.few else values.sum(axis=2, keepdims=True)
-            arrays["first_value"][followed] = first = series[0, :, 0]
-            series, chains = series - first[:, None], series.shape[2]
+            series = values.sum(axis=2)
+            arrays["first_value"][followed] = first = series[0]
+            series = series - first
             for level, number, total in sums_of_series(series):
                 block = number // length if reduced.few else 0
-                arrays["level_sums"][followed, block, level] += total.sum(axis=1)
-                arrays["level_squares"][followed, block, level] += (total**2).sum(axis=1)
+                arrays["level_sums"][followed, block, level] += total
+                arrays["level_squares"][followed, block, level] += total**2
                 if (number + 1) % 2 ** (level + 1):
-                    arrays["level_open"][followed, level, :, :chains] = total
+                    arrays["level_open"][followed, level] = total
             followed += 1
     walks = np.stack([2 * one.exchange.place.astype(int) - reduced.places + 1 for one in measurements])
     length = block_length(reduced.walk_blocks, count)

@@ -1,4 +1,4 @@
-"""Runs on a ladder with what they have added up beside their series, to compare what both say."""
+"""Runs on a ladder with sums that are made of series."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import spinsim as ss
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sources import SeriesSource, reduced_of
+from spinsim.analysis.sources import sums_of
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced, Source, Term
@@ -20,19 +20,13 @@ AnyTempered = TypeVar("AnyTempered", bound=Tempered)
 
 
 def added_up(result: AnyTempered) -> AnyTempered:
-    """The same run with its reduced measurements."""
-    return replace(result, reduced=reduced_of(result, SeriesSource(result).facts, by_energy=True))
+    """The same run with the sums of its rows."""
+    return replace(result, reduced=sums_of(result, by_energy=True))
 
 
 def word(found: Summary) -> str:
     """The first words of a verdict."""
     return found.verdict.split(":")[0].split(",")[0]
-
-
-def ratios(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Of numbers that are there in both."""
-    known = np.isfinite(one) & np.isfinite(other) & (one != 0)
-    return other[known] / one[known]
 
 
 def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:

@@ -32,8 +32,8 @@ from spinsim.model.ising import Ising
 
 VALUES_A_WORD: Final = 40  # values that are added up in the time in which a kernel updates a word
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS
-_OF_CHAINS: Final = ("copy_sums", "level_open")
-"""Arrays whose copies or pairs of one sample stand together in the file, and samples of one copy in memory."""
+_OF_CHAINS: Final = ("copy_sums",)
+"""Arrays whose copies of one sample stand together in the file, and samples of one copy in memory."""
 _ENERGY: Final = Source("energy")
 _TOGETHER: Final = 64  # values that are added up side by side
 Floats = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Sums(NamedTuple):
     coldest_sums: Floats  # (judged terms, coldest blocks, samples, copies or pairs)
     level_sums: Floats  # (followed terms, level blocks, levels, n)
     level_squares: Floats
-    level_open: Floats  # (followed, levels, chains, n)
+    level_open: Floats  # (followed, levels, n)
     first_value: Floats  # (followed, n)
 
 
@@ -100,14 +100,14 @@ def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # 
 
 
 @step
-def follow(c, number, here, sums, squares, waiting, chain):  # type: ignore[no-untyped-def]
+def follow(c, number, here, sums, squares, waiting):  # type: ignore[no-untyped-def]
     """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
 
     A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
-    ``here`` are their places among all, ``sums`` and ``squares`` are (levels, n), ``waiting`` (levels, chains, n).
+    ``here`` are their places among all; ``sums``, ``squares`` and ``waiting`` are (levels, n).
     """
     for level in range(_LEVELS):
-        of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, chain, here]
+        of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, here]
         for e in range(c.size):
             of_level[e] += c[e]
             of_squares[e] += c[e] * c[e]
@@ -161,7 +161,7 @@ def add_term(  # type: ignore[no-untyped-def]
         column, pair_column: Where sums over energy take values of the term, -1 where they do not.
         values, pair_values: Room for these, as ``room_over_energy`` makes it.
     """
-    places, apart, kind = tables.constant.shape[1], sums.level_open.shape[2] > 1, tables.power[term]
+    places, kind = tables.constant.shape[1], tables.power[term]
     track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
     y, z, added, total = rooms[0], rooms[1], rooms[2], sums.block_sums[term, blocks.block, here]
     n = y.size
@@ -187,16 +187,16 @@ def add_term(  # type: ignore[no-untyped-def]
         if cold >= 0:
             for k in range(n // places):
                 sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
-        if track >= 0 and (apart or kind == _CONNECTED or chain == chains - 1):
-            start, chosen = sums.first_value[track, here], y if apart else added
-            for e in range(n):
-                if number == 0 and (chain == 0 or not apart):
-                    start[e] = chosen[e]
-                z[e] = chosen[e] - start[e]
-            follow(
-                z, number, here, sums.level_sums[track, blocks.level_block],
-                sums.level_squares[track, blocks.level_block], sums.level_open[track], chain if apart else 0,
-            )  # fmt: skip
+    if track >= 0:
+        start = sums.first_value[track, here]
+        for e in range(n):
+            if number == 0:
+                start[e] = added[e]
+            z[e] = added[e] - start[e]
+        follow(
+            z, number, here, sums.level_sums[track, blocks.level_block],
+            sums.level_squares[track, blocks.level_block], sums.level_open[track],
+        )  # fmt: skip
 
 
 @step

@@ -222,7 +222,7 @@ ADDED: Final = (
 SUMS: Final = struct_type(
     **dict.fromkeys(("terms", "scales", "constants", "pairs", *ADDED), ADDRESS),
     **dict.fromkeys(("term_count", "histogram_count", "samples", "places", "copies", "pair_count"), SIZE),
-    **dict.fromkeys(("chains", "most_chains", "blocks", "coldest_blocks", "level_blocks", "place"), SIZE),
+    **dict.fromkeys(("most_chains", "blocks", "coldest_blocks", "level_blocks", "place"), SIZE),
     histograms=(HISTOGRAM, MOST_HISTOGRAMS),
 )
 WHOLE_PAIRS: Final = ("overlap", "link_overlap", "link_overlap_in_space")
@@ -318,7 +318,7 @@ class CudaReduction:
                 SUMS, terms=terms, scales=self._scales, constants=self._constants, pairs=self._pairs,
                 **{name: arrays[name] for name in ADDED}, term_count=len(reduced.terms), histogram_count=count,
                 samples=reduced.model.samples, places=reduced.places, copies=reduced.copies,
-                pair_count=reduced.pairs, chains=reduced.chains, most_chains=reduced.most_chains,
+                pair_count=reduced.pairs, most_chains=reduced.most_chains,
                 blocks=reduced.blocks, coldest_blocks=reduced.coldest_blocks, level_blocks=reduced.level_blocks,
                 place=buffer.words["place"],
                 histograms=[*histograms, *[(0, 0, 0, 0)] * (MOST_HISTOGRAMS - count)],

@@ -10,7 +10,8 @@ are
   which a run is judged;
 * of the terms whose autocorrelation is followed, sums and squares of sums over 1, 2, 4, ... consecutive measurements
   (*levels*), from which autocorrelation times follow by blocking (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461
-  (1989)), about the first value, so that little is lost to rounding.
+  (1989)), about the first value, so that little is lost to rounding. They follow the sum over copies or pairs, as it is
+  their average that has an error: copies that exchange clusters forget sooner than that average does.
 
 The places of replicas on the ladder are added up over many blocks too, and overlaps and link overlaps have histograms.
 Sums over energy, for reweighting, are those of ``engine/measuring/energies.py``.
@@ -39,7 +40,7 @@ LEVELS: Final = 16
 _CELLS: Final = (256, 128, 64)  # cells of a histogram at most; a cell holds the like number of neighbouring values
 _HISTOGRAM_BYTES: Final = 2**24  # bytes that a histogram may take before it has fewer cells
 _FEW_SAMPLES: Final = 16
-"""Samples below which errors come from time: copies are then followed one by one, and levels kept block by block."""
+"""Samples below which runs are judged one by one, so that levels are kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
 _MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))  # blocks of copies at the coldest place, and of walks
 _MANY_BYTES: Final = 2**23  # bytes that the sums over each of these may take before there are fewer blocks
@@ -108,7 +109,7 @@ class Reduced:
 
     @cached_property
     def few(self) -> bool:
-        """True if samples are so few that errors come from time."""
+        """True if samples are so few that each is judged by its own levels."""
         return self.samples_in_run < _FEW_SAMPLES
 
     @cached_property
@@ -162,11 +163,6 @@ class Reduced:
         return tuple(dict.fromkeys(source for term in self.terms for source in term.sources))
 
     @property
-    def chains(self) -> int:
-        """Copies or pairs of copies that are followed one by one; 1 where their sum is."""
-        return self.most_chains if self.few else 1
-
-    @property
     def level_blocks(self) -> int:
         """Blocks that have levels of their own; of many samples all measurements are one."""
         return self.blocks if self.few else 1
@@ -178,8 +174,8 @@ class Reduced:
         ``copy_sums`` (terms with ``by_copy``, samples, copies, places); ``coldest_sums`` (judged terms, coldest blocks,
         samples, copies or pairs), those of the coldest place; of followed terms ``level_sums`` and
         ``level_squares`` (followed, level blocks, levels, samples, places), the sums that wait for their other half,
-        ``level_open`` (followed, levels, samples, chains, places), and ``first_value`` (followed, samples, places),
-        which levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
+        ``level_open`` (followed, levels, samples, places), and ``first_value`` (followed, samples, places), which
+        levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
         2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
         added of each sample, (samples,); those of ``Energies.arrays``.
         """
@@ -191,7 +187,7 @@ class Reduced:
             "coldest_sums": ((len(self.judged), self.coldest_blocks, samples, self.most_chains), np.float64),
             "level_sums": (levels, np.float64),
             "level_squares": (levels, np.float64),
-            "level_open": ((followed, LEVELS, samples, self.chains, places), np.float64),
+            "level_open": ((followed, LEVELS, samples, places), np.float64),
             "first_value": ((followed, samples, places), np.float64),
             "walk_sums": ((1, self.walk_blocks, samples, self.copies * places), np.float64),
             "walk_squares": ((samples,), np.int64),

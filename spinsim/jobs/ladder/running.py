@@ -232,7 +232,7 @@ class LadderRun(SampledRun):
 
     @property
     def rows_in_words(self) -> str:
-        if not self._keeping.is_reduced:
+        if self._keeping.stride == 1:
             return ""
         return f"{count(self.rows, 'row')} of {count(super().rows, 'measurement')}, and sums over all of them"
 

@@ -1,0 +1,139 @@
+"""The chain of an average: sums of what is averaged over the time of a run, with its error and autocorrelation time.
+
+At each place of each sample the mean over copies, or over pairs of copies, is one number for each measurement. Copies
+that exchange clusters need no rule of their own then: a move that conserves sums over copies leaves that number alone.
+
+The error comes from blocks of measurements, by their scatter or, of a function of several averages, by a jackknife. A
+block has at least ``TAUS`` autocorrelation times, with their error on top, and ``WALKS`` times of the walk of replicas
+along the ladder: after an exchange neighbours in time are of different replicas, so that they seem independent, while
+a replica keeps what it was for as long as it walks. Where fewer than ``FEWEST_BLOCKS`` blocks are so long there is no
+error.
+
+Blocks of l measurements are not independent: their variance is too small by a share (tau - 1 / (4 tau)) / l, exactly
+for one exponential, which is divided out. Of b blocks the variance is multiplied by (b - 1) / (b - 3), the mean square
+of Student's t, so that deviations over errors have a mean square of 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis import autocorrelation
+from spinsim.analysis.autocorrelation import IntegratedTime
+from spinsim.engine.measuring.reduction import LEVELS, block_length
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TAUS: Final = 4  # autocorrelation times that a block must have
+MEMORY: Final = 4
+"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+
+Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
+quarter of one, which takes four times as long.
+"""
+WALKS: Final = 2 * MEMORY  # times of the walk along the ladder that a block must have
+FEWEST_BLOCKS: Final = 16
+SHORTEST: Final = TAUS * FEWEST_BLOCKS  # autocorrelation times, with their errors, that a run must have for an error
+LADDERS: Final = WALKS * FEWEST_BLOCKS  # likewise of the walk along the ladder
+BLOCKS: Final = 64  # blocks of a series, at most
+_MOST_SHORT: Final = 0.5  # share of the variance that blocks may lack, at most
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Sums over the time of a run of a number at each place of each sample."""
+
+    measurements: int
+    length: int  # measurements of a block, a power of two
+    blocks: Array  # averages over the blocks that are full, (blocks, samples, places)
+    levels: Array
+    """Mean squares of sums over 2^l measurements about their mean, divided by 2^l, (levels, samples, places)."""
+    mean: Array  # over all measurements, (samples, places)
+    walk: Array  # autocorrelation time of the places of replicas, (samples,); 0 without a ladder
+
+    @cached_property
+    def time(self) -> IntegratedTime:
+        """Integrated autocorrelation time, with the error of the mean from blocks; trusted where that is one."""
+        windows = autocorrelation.level_windows(self.levels)
+        windows = autocorrelation.with_blocks(windows, self.blocks, self.length, self.levels[0])
+        count, carriers = self.measurements, autocorrelation.carriers_of(self.blocks)
+        least = MEMORY * np.broadcast_to(self.walk[:, None], self.mean.shape)
+        found = autocorrelation.blocked_time(
+            windows, self.levels[0], self.mean, count, 1, count, least_window=least, carriers=carriers
+        )
+        merge, is_long = self._merge(found)
+        error = np.array(found.mean_error)
+        for number in np.unique(merge).tolist():
+            parts = self.merged(self.blocks, number)
+            scatter = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+            chosen = (merge == number) & np.isfinite(error)
+            error[chosen] = (scatter * self._factor(found.tau, number))[chosen]
+        return replace(found, mean_error=error, is_resolved=found.is_resolved & is_long)
+
+    @cached_property
+    def merge(self) -> Integers:
+        """Blocks that are merged to one, as they are too short for an error, (samples, places)."""
+        return self._merge(self.time)[0]
+
+    @cached_property
+    def factor(self) -> Array:
+        """Factor to the error that the scatter of these merged blocks has, (samples, places)."""
+        return of_merges(self.merge, self.factor_at)
+
+    def factor_at(self, merge: int) -> Array:
+        """Factor to the error that the scatter of so many merged blocks has, (samples, places)."""
+        return self._factor(self.time.tau, merge)
+
+    def _merge(self, time: IntegratedTime) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        tau = time.tau + np.nan_to_num(time.error)  # else tau that are too small by chance would be trusted
+        wanted = np.maximum(TAUS * tau, WALKS * self.walk[:, None]) / self.length
+        merge, most = np.maximum(1, np.ceil(wanted)).astype(np.int64), len(self.blocks) // FEWEST_BLOCKS
+        return np.minimum(merge, max(1, most)), merge <= most
+
+    def _factor(self, tau: Array, merge: int) -> Array:
+        number, length = len(self.blocks) // merge, merge * self.length
+        lacking = np.clip((tau - 0.25 / tau) / length, 0.0, _MOST_SHORT)
+        of_few = (number - 1) / (number - 3) if number > 3 else np.nan
+        return np.asarray(np.sqrt(of_few * number * length / self.measurements / (1 - lacking)))
+
+    @staticmethod
+    def merged(blocks: Array, merge: int) -> Array:
+        """Averages over so many blocks each, the first ones left out where they do not come out even."""
+        number = len(blocks) // merge
+        return np.asarray(blocks[len(blocks) - number * merge :].reshape(number, merge, *blocks.shape[1:]).mean(axis=1))
+
+
+def chain_of(series: Array, walk: Array) -> Chain:
+    """Add up a series (steps, samples, places), as the engines add up what they measure."""
+    count, first = len(series), series[0]
+    length = block_length(BLOCKS, count)
+    blocks = Chain.merged(series[: count // length * length], length)
+    centred = series - first
+    mean = centred.mean(axis=0)
+    levels = np.empty((min(autocorrelation.usable(count), LEVELS), *first.shape))
+    sums = centred - mean
+    for level in range(len(levels)):
+        levels[level] = (sums**2).mean(axis=0) / 2**level
+        sums = sums[: len(sums) // 2 * 2].reshape(-1, 2, *first.shape).sum(axis=1)
+    levels[:, series.max(axis=0) == series.min(axis=0)] = 0.0
+    return Chain(count, length, blocks, levels, mean + first, walk)
+
+
+def of_merges(merge: Integers, find: Callable[[int], Array]) -> Array:
+    """Put together what ``find`` returns, (..., rows, places), for the number of merged blocks of each entry.
+
+    ``merge`` is (rows, places).
+    """
+    found = None
+    for number in np.unique(merge).tolist():
+        of_number = find(number)
+        found = of_number if found is None else np.where(merge == number, of_number, found)
+    assert found is not None  # noqa: S101  (as there is a place)
+    return found
