@@ -103,6 +103,26 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
     record = Record({name: _text(group.attrs[name]) for name in sorted(attributes)})
     for name in group:
         own = f"{where}/{name}".lstrip("/")
+        if named is not None and own not in named[0] and own not in named[1]:
+            continue
+        item = group.get(name)
+        if isinstance(item, h5py.Group):
+            record.groups[name] = read_group(item, path, lazy, named)
+        elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
+            is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
+            values = Stored.in_file(item, path) if is_lazy else _values(item)
+            words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
+            record.arrays[name] = Array(values, _axes(item, name), **words)
+    return record
+
+
+def has_others(group: h5py.Group, named: Named) -> bool:
+    """True if a group, or one within it, has attributes, arrays or groups that are not named."""
+    where = group.name.strip("/")
+    if {name for name in group.attrs if name not in _OF_HDF5} - named[0][where]:
+        return True
+    for name in group:
+        own = f"{where}/{name}".lstrip("/")
         if own in named[0]:
             if has_others(group[name], named):
                 return True
