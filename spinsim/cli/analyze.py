@@ -158,7 +158,8 @@ def _reweighted(
     table = printed_table(one, choose(result.model, one.estimates, more=_THERMAL))
     columns: Columns = {"temperature": one.temperature, "effective_measurements": one.effective}
     columns |= estimate_columns(one.estimates)
-    numbers = {"file": file} | {name: column.tolist() for name, column in columns.items()} | {"notes": one.notes}
+    numbers = {name: column.tolist() for name, column in columns.items() if not name.endswith("_trusted")}
+    numbers = {"file": file, **numbers, "notes": one.notes}
     return [heading(file, result), *table, *_notes(one)], columns, numbers
 
 

@@ -87,15 +87,21 @@ def head_of_steps(
     return [*lines, f"Saved      {each} of each replica, one at {interval(saved.every, unit)}, {len(saved)} in all"]
 
 
-def numbers_of_plan(plan: Plan[Any]) -> dict[str, Any]:
-    return {
-        "job": plan.config.job,
-        "file": str(plan.path),
-        "config_sha256": plan.attributes["config_sha256"],
-        "seed": plan.config.run.seed,
-        "model": plan.model.name,
-        "sites": plan.model.sites,
-    }
+_OF_FILE: Final = (
+    "schema job config config_sha256 model_sha256 dynamics spinsim_version command created finished engine devices "
+    "history pooled"
+)
+"""Root attributes that reports print; others are the conventions, which all files share."""
+
+
+def about(path: Path, result: Result) -> dict[str, Any]:
+    """Returns what ``--json`` says of a run of any job, as it ends and by ``show``."""
+    attributes, run = result.attributes, result.config["run"]
+    origin = {name: attributes[name] for name in _OF_FILE.split() if name in attributes}
+    model = result.model
+    size = {"model": model.name, "sites": model.sites, "samples": model.samples}
+    saved = len(getattr(result, "configurations", None) or ())
+    return origin | {"file": str(path), "seed": run["seed"], **size, **precision(model), "configurations": saved}
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:

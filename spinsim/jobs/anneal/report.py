@@ -61,66 +61,64 @@ def _search(plan: AnnealPlan) -> str:
 
 
 def outcome(plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Told:
-    best_energy, rows, anneals = result.best_energy, len(result.energy), result.anneals
+    rows, anneals = len(result.energy), result.anneals
     lanes = reports.empty_lanes(result.attributes["engine"], plan.config.run.number_of_replicas, 1)
-    last_energy = result.energy[-1] if rows else None
-    numbers = _summary(plan, best_energy, last_energy) | {"updates_per_ns": rate}
-    lines = reports.lowest_lines(plan.model, best_energy, 1 if anneals is None else anneals.done)
+    lines = reports.lowest_lines(result.model, result.best_energy, 1 if anneals is None else anneals.done)
     lines += lanes + reports.solution_lines(plan)
     following = [*reports.of_solution(plan), *([f"spinsim plot {quoted(plan.path)}"] if rows else [])]
-    if plan.config.anneal.populations and rows:
-        of_last, about_last = _last_step(result)
-        numbers, lines = numbers | of_last, lines + about_last
+    if result.family is not None and rows:
+        lines += _last_step(result)[1]
+    numbers = reports.about(plan.path, result) | _numbers(result) | {"updates_per_ns": rate}
     if anneals is None:
         return Told(numbers, lines, following)
-    numbers |= anneals.numbers
-    verdict = anneals.verdict(plan.model, best_energy.min(axis=1))
+    verdict = anneals.verdict(plan.model, result.best_energy.min(axis=1))
     missed = anneals.target is not None and not anneals.is_met
     following += reports.twice_as_long(plan, result) if missed else []
     return Told(numbers, [*lines, anneals.line], following, verdict, missed)
 
 
-def _summary(
-    plan: AnnealPlan, best_energy: npt.NDArray[np.float64], last_energy: npt.NDArray[np.float64] | None
-) -> dict[str, Any]:
-    model, lowest = plan.model, float(best_energy.min())
-    numbers: dict[str, Any] = reports.numbers_of_plan(plan) | {
-        "lowest_energy": lowest,
-        "lowest_energy_per_site": lowest / model.sites,
-        "last_energy_per_site": None if last_energy is None else float(last_energy.mean()) / model.sites,
-        **reports.precision(model),
-    }
-    if model.samples > 1:
-        averages = of_samples(model, best_energy)
-        numbers |= {
-            "mean_lowest_energy_per_site": averages.mean,
-            "mean_lowest_energy_per_site_error": averages.error,
-            "hits_of_sample": averages.hits.tolist(),
-        }
-    if model.maxcut_weight is not None:
-        numbers["cut"] = float(model.cut(lowest))
-    if model.offset:
-        numbers["lowest_energy_with_offset"] = lowest + model.offset
+def _numbers(result: AnnealResult) -> dict[str, Any]:
+    """Main numbers of a run, the same as it ends and by ``show``."""
+    model, anneals, lowest, rows = result.model, result.anneals, result.lowest_energy, len(result.energy)
+    settings = result.config[result.job]
+    numbers: dict[str, Any] = {"steps": rows, "planned_steps": rows if settings["growing"] else settings["steps"]}
+    numbers["lowest_energy"] = float(lowest.min()) if lowest.size else None
+    if lowest.size:
+        numbers["lowest_energy_per_site"] = float(lowest.min()) / model.sites
+        if model.samples > 1:
+            averages = of_samples(model, lowest)
+            numbers |= {
+                "mean_lowest_energy_per_site": averages.mean,
+                "mean_lowest_energy_per_site_error": averages.error,
+                "hits_of_sample": averages.hits.tolist(),
+            }
+        if model.maxcut_weight is not None:
+            numbers["cut"] = float(model.cut(lowest.min()))
+        if model.offset:
+            numbers["lowest_energy_with_offset"] = float(lowest.min()) + model.offset
+    if anneals is not None:
+        numbers |= anneals.numbers
+        success = success_of(model, anneals, independent=result.family is None)
+        numbers |= {} if success is None else {"success": success.numbers}
+    if rows:
+        numbers["last_energy_per_site"] = float(result.energy[-1].mean()) / model.sites
+        numbers["averages"] = {name: column.tolist() for name, column in _averages_by_step(result).items()}
+        numbers |= {} if result.family is None else _last_step(result)[0]
     return numbers
 
 
 def show(path: Path, result: AnnealResult) -> Told:
     anneals, rows, replicas = result.anneals, len(result.energy), result.energy.shape[2]
-    settings = result.config.get(result.job, {})
-    planned = rows if settings.get("growing") else settings.get("steps", rows)
-    numbers, lines = _main(result)
-    about = result.attributes | {"file": str(path), "steps": rows, "planned_steps": planned}
-    about |= {"configurations": len(result.configurations or ())}
-    head = reports.head_of_steps(path, result, replicas, rows, planned if anneals is None else None)
+    numbers = _numbers(result)
+    planned = numbers["planned_steps"] if anneals is None else None
+    head = reports.head_of_steps(path, result, replicas, rows, planned)
     if anneals is not None:  # of which the steps are those of the first anneal
-        about |= anneals.numbers
         verdict = anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
         head += [anneals.line, *([f"Target         {verdict}"] if verdict else [])]
-    success = success_of(result.model, anneals, independent=result.family is None)
-    if success is not None:
-        about |= {"success": success.numbers}
-        head.append(f"Success        {success.line}")
-    return Told(about | numbers, head + reports.empty_lanes(result.attributes["engine"], replicas, 1) + lines)
+        success = success_of(result.model, anneals, independent=result.family is None)
+        head += [] if success is None else [f"Success        {success.line}"]
+    lines = head + reports.empty_lanes(result.attributes["engine"], replicas, 1) + _main(result)
+    return Told(reports.about(path, result) | numbers, lines)
 
 
 def _ten(steps: int) -> list[int]:
@@ -145,18 +143,17 @@ def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]
     return lines
 
 
-def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
+def _main(result: AnnealResult) -> list[str]:
     lowest, anneals = result.lowest_energy, result.anneals
     if not lowest.size:
-        return {"lowest_energy": None}, []
-    numbers = {"lowest_energy": float(lowest.min()), **reports.precision(result.model)}
+        return []
     lines = reports.lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
     if not len(result.temperature):
-        return numbers, lines
+        return lines
     if anneals is not None and len(anneals.planned):
         lines.append(f"Series         of the first anneal, {count(int(anneals.planned[0]), 'sweep')}")
     if result.gamma is not None:
-        return numbers, lines + _by_gamma(result, result.gamma)
+        return lines + _by_gamma(result, result.gamma)
     table = thermodynamics(result)
     order = table.order_parameter(result.model)
     first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
@@ -173,9 +170,8 @@ def _main(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
             "-: C/N from the scatter of energies is not their slope dE/dT: the replicas were out of equilibrium"
         )
     if result.family is None:
-        return numbers, lines
-    of_last, about_last = _last_step(result)
-    return numbers | of_last, [*lines, *_by_temperature(result), *about_last]
+        return lines
+    return [*lines, *_by_temperature(result), *_last_step(result)[1]]
 
 
 def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:

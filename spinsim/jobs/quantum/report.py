@@ -46,7 +46,7 @@ def describe(plan: QuantumPlan) -> str:
 
 def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Told:
     numbers, lines = _told(result)
-    about = reports.numbers_of_plan(plan) | {"slices": plan.model.graph.slices}
+    about = reports.about(plan.path, result)
     path = quoted(plan.path)
     following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
     return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
@@ -54,24 +54,23 @@ def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Tol
 
 def show(path: Path, result: QuantumResult) -> Told:
     numbers, lines = _told(result)
-    about = result.attributes | {"file": str(path), "configurations": len(result.configurations or ())}
     run, done = result.config[result.job], measurements_of(result)
     each = run["measure_every"]
-    planned = run["sweeps"] // each
-    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, planned, each)
-    return Told(about | numbers, head + lines)
+    head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, run["sweeps"] // each, each)
+    return Told(reports.about(path, result) | numbers, head + lines)
 
 
 def _told(result: QuantumResult) -> tuple[dict[str, Any], list[str]]:
-    steps = measurements_of(result)
-    if result.record.group(MEASUREMENTS).nbytes > MOST_BYTES:
-        return {"steps": steps}, [_LEFT_OUT.format("too many measurements are there")]
-    if steps < FEWEST_STEPS:
-        return {"steps": steps}, [_LEFT_OUT.format("too few measurements are there so far")]
-    summary = summarize(result)
-    numbers = {"steps": steps, **reports.precision(result.model)}
+    steps, run = measurements_of(result), result.config[result.job]
+    numbers: dict[str, Any] = {"steps": steps, "planned_steps": run["sweeps"] // run["measure_every"]}
+    numbers |= {"slices": result.slices, "averages": None}
     numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
     numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
+    if result.record.group(MEASUREMENTS).nbytes > MOST_BYTES:
+        return numbers, [_LEFT_OUT.format("too many measurements are there")]
+    if steps < FEWEST_STEPS:
+        return numbers, [_LEFT_OUT.format("too few measurements are there so far")]
+    summary = summarize(result)
     saved = result.record.group(CONFIGURATIONS).nbytes
     return numbers | {"averages": as_tables(summary)}, _report(result, summary, saved <= MOST_SAVED_BYTES)
 

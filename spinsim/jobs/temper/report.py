@@ -73,7 +73,7 @@ def describe(plan: TemperPlan) -> str:
 def outcome(plan: TemperPlan, result: TemperResult, rate: float | None) -> Told:
     search, path, written = result.search, quoted(plan.path), reports.solution_lines(plan)
     averages = None if search is not None else _averages_of(result)
-    numbers, updates = reports.numbers_of_plan(plan) | _numbers(result, averages), {"updates_per_ns": rate}
+    numbers, updates = reports.about(plan.path, result) | _numbers(result, averages), {"updates_per_ns": rate}
     if search is None:
         following = [*reports.of_solution(plan), f"spinsim analyze {path} --all", f"spinsim plot {path}"]
         is_short = averages is not None and (averages.problems or averages.doubts)
@@ -82,7 +82,7 @@ def outcome(plan: TemperPlan, result: TemperResult, rate: float | None) -> Told:
     missed = search.target is not None and not search.is_met
     following = [f"spinsim show {path} --solution", *(reports.twice_as_long(plan, result) if missed else [])]
     lines = _search_lines(result, search) + written
-    return Told(numbers | search.numbers | updates, lines, following, _verdict(result, search), missed)
+    return Told(numbers | updates, lines, following, _verdict(result, search), missed)
 
 
 def _verdict(result: TemperResult, search: Searched) -> str:
@@ -110,19 +110,14 @@ def _search_lines(run: TemperResult, search: Searched) -> list[str]:
 def show(path: Path, result: TemperResult) -> Told:
     settings, search, steps = result.config[result.job], result.search, measurements_of(result)
     each = settings["measure_every"]
-    planned = settings["sweeps"] // each
-    about = result.attributes | {"file": str(path), "steps": steps, "planned_steps": planned}
-    about |= {"configurations": len(result.configurations or ())}
-    of_rows = planned if search is None else None
+    of_rows = settings["sweeps"] // each if search is None else None
     head = reports.head_of_steps(path, result, result.round_trips.shape[1], steps, of_rows, each)
+    averages = None if search is not None or not steps else _averages_of(result)
+    numbers = reports.about(path, result) | _numbers(result, averages)
     if search is not None:
         said = _verdict(result, search) if result.finished else ""
-        lines = head + _search_lines(result, search) + ([f"Target         {said}"] if said else [])
-        return Told(about | _numbers(result, None) | search.numbers, lines)
-    if not steps:
-        return Told(about | {"round_trips": 0}, head)
-    averages = _averages_of(result)
-    return Told(about | _numbers(result, averages), head + _report(result, averages))
+        return Told(numbers, head + _search_lines(result, search) + ([f"Target         {said}"] if said else []))
+    return Told(numbers, head + _report(result, averages) if steps else head)
 
 
 def _averages_of(result: TemperResult) -> Summary | None:
@@ -164,21 +159,23 @@ def _without_errors(run: TemperResult, rates: list[str] | None) -> list[str]:
 
 
 def _numbers(run: TemperResult, averages: Summary | None) -> dict[str, Any]:
-    means = _means(run)
+    means, settings = _means(run), run.config[run.job]
     lowest = None if run.best_energy is None else float(run.best_energy.min())
     is_cut = lowest is not None and run.model.maxcut_weight is not None
     return {
+        "steps": measurements_of(run),
+        "planned_steps": settings["sweeps"] // settings["measure_every"],
         "temperatures": run.temperature.tolist(),
         "energy_per_site": means["energy"].tolist(),
         "magnetization_squared": means["m^2"].tolist(),
         "overlap_squared": means["q^2"].tolist() if "q^2" in means else None,
         "swap_rate": _swap_rate(run).tolist(),
         "placed": run.placement is not None,
-        **reports.precision(run.model),
         "round_trips": int(run.round_trips.sum()),
         "lowest_energy": lowest,
         "cut": float(run.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
+        **({} if run.search is None else run.search.numbers),
     }
 
 

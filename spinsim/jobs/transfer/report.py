@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.inputs.texts import count, quoted
+from spinsim.jobs import reports
 from spinsim.jobs.base import Told
-from spinsim.jobs.reports import completed_by, head, precision
+from spinsim.jobs.reports import completed_by, head
 from spinsim.jobs.transfer.result import TransferResult
 from spinsim.jobs.transfer.running import TransferPlan
 
@@ -36,7 +37,7 @@ def outcome(plan: TransferPlan, result: TransferResult, rate: float | None) -> T
         [f"spinsim plot {quoted(plan.path)}"] if len(result.k) > 1 and (result.correlation_length > 0).any() else []
     )
     lines = _report(result) + _lacking(result, plan.path)
-    return Told({"file": str(plan.path)} | _summary(result), lines, following)
+    return Told(reports.about(plan.path, result) | _summary(result), lines, following)
 
 
 def show(path: Path, result: TransferResult) -> Told:
@@ -47,7 +48,8 @@ def show(path: Path, result: TransferResult) -> Told:
     size = f"a layer of {model.size_in_words}, {count(model.samples, 'sample')}"
     run, progress = count(planned // model.samples, "coupling"), f"{rows} of {count(planned, 'row')}"
     lines = head(path, result, size, run, progress, state)
-    return Told(attributes | {"file": str(path)} | _summary(result), lines + _report(result) + _lacking(result, path))
+    lines += _report(result) + _lacking(result, path)
+    return Told(reports.about(path, result) | _summary(result), lines)
 
 
 def _report(result: TransferResult) -> list[str]:
@@ -98,14 +100,8 @@ def _longest(lengths: Any, in_noise: Any) -> str:
 def _summary(result: TransferResult) -> dict[str, Any]:
     names = ("residual", "correlation_length", "gap", "free_energy_per_site", "energy_per_site")
     return {
-        "job": result.job,
-        "config_sha256": result.attributes["config_sha256"],
-        "seed": (result.config.get("run") or {}).get("seed"),
-        "model": result.model.name,
-        "sites": result.model.sites,
         "axes": ["sample", "point", "sector", "level"],
         "sectors": list(result.sectors),
-        **precision(result.model),
         "rows": int(result.there.sum()),
         "planned_rows": result.planned_rows,
         "incomplete": np.argwhere(result.incomplete).tolist(),
