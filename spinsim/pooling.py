@@ -15,7 +15,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.signatures import public
 from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
-from spinsim.registry import record_of
+from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, load, result_of
 from spinsim.settings.config import kinds_of, sha256
 from spinsim.store.files import PARTS
@@ -87,7 +87,7 @@ def groups_of(results: Sequence[Result]) -> list[list[int]]:
 def why_apart(a: Result, b: Result) -> str:
     """Why two runs are not of one kind, in words that follow a comma; empty where they are."""
     if a.job != b.job:
-        return f"as one is {record_of(a.job).a_run} and the other {record_of(b.job).a_run}"
+        return f"as one is {job_of(a.job).a_run} and the other {job_of(b.job).a_run}"
     if any(name in result.record.groups for name in _SEARCHES for result in (a, b)):
         return "as searches end when they are done"
     if not _of_one_graph(a.model, b.model):
@@ -116,7 +116,7 @@ def _of_one_graph(a: Ising, b: Ising) -> bool:
 def _compared(result: Result) -> dict[str, Any]:
     """Settings of a run that all runs of a pool share."""
     config = result.config
-    kind = kinds_of(record_of(result.job).config)[result.job]
+    kind = kinds_of(job_of(result.job).config)[result.job]
     own = kind.identity(config[result.job])
     model = {name: value for name, value in config["model"].items() if name in _OF_MODEL}
     return {name: value for name, value in own.items() if name not in _FREE} | model

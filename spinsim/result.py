@@ -14,7 +14,7 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.model.ising import Ising
 from spinsim.record import Record, as_dataset
-from spinsim.registry import record_of
+from spinsim.registry import job_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.contents import MEASUREMENTS
 from spinsim.store.files import read, replace, save_new, stamp, text_attributes
@@ -86,7 +86,7 @@ class Result(Described):
         lowest = self._lowest
         if lowest is None:
             raise MissingError(
-                f"{record_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
+                f"{job_of(self.job).a_run} of {self.model.name} keeps no lowest states: anneal or temper it"
             )
         return solutions(self.model, lowest)
 
@@ -187,7 +187,7 @@ class Result(Described):
             InputError: for figures that the run does not have, and files that may not be written.
         """
         about = {"style": style, "format": format, "overwrite": overwrite} | options
-        figures: dict[str, Any] = record_of(self.job).plot(self, names, folder, about)
+        figures: dict[str, Any] = job_of(self.job).plot(self, names, folder, about)
         return figures
 
 
@@ -210,12 +210,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def result_of(job: str, record: Record, model: Ising) -> Any:
     """The result of a job's run, from its record."""
-    return record_of(job).read(record, model)
+    return job_of(job).read(record, model)
 
 
 def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
     result = load(path)
     if not isinstance(result, kind):
-        wanted = record_of(kind.job).a_run
-        raise InputError(f"{path} holds {record_of(result.attributes['job']).a_run}: give the file of {wanted}")
+        wanted = job_of(kind.job).a_run
+        raise InputError(f"{path} holds {job_of(result.attributes['job']).a_run}: give the file of {wanted}")
     return result

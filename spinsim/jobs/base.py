@@ -1,4 +1,4 @@
-"""The record by which the rest of the program knows a job."""
+"""A job, as the rest of the program knows it."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Drawing(NamedTuple):
 
 
 class Job(ABC):
-    """The record of a job: all that the rest of the program knows of it.
+    """A job: all that the rest of the program knows of it.
 
-    Modules of the job's folder are imported where a member needs them, so that a record costs nothing until then. The
+    Modules of the job's folder are imported where a member needs them, so that a job costs nothing until then. The
     methods that are not abstract serve jobs that have none of their own.
     """
 

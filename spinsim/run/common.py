@@ -36,7 +36,7 @@ from spinsim.model.ising import Ising, described
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.record import Record
-from spinsim.registry import record_of
+from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, result_of, when_asked
 from spinsim.run import identity
 from spinsim.run.functions import Functions, functions_of
@@ -275,7 +275,7 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 def usual_path(config: Config, name: str, config_sha256: str) -> Path:
     """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
     usual = Path(f"runs/{config.job}-{name}-{config_sha256[:8]}.h5")
-    if record_of(config.job).lengths(config) and not os.path.lexists(usual):
+    if job_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
             with contextlib.suppress(InputError):
                 if config_sha256 in identity.lengths(text_attributes(read(path))):
@@ -336,7 +336,7 @@ def as_in_file(plan: AnyPlan, record: Record) -> tuple[AnyPlan, bool]:
         return plan, False
     known = own in identity.lengths(attributes)
     same = attributes["job"] == plan.config.job and attributes["model_sha256"] == plan.attributes["model_sha256"]
-    if not same or not record_of(plan.config.job).lengths(plan.config):
+    if not same or not job_of(plan.config.job).lengths(plan.config):
         raise identity.another(plan.path)
     stored_config = identity.config_of(attributes)
     if not known and not identity.is_longer(plan.config, stored_config):
@@ -407,7 +407,7 @@ def plan_resume(
     rng.check_dynamics(int(attributes["dynamics"]), str(path))
     config, met = identity.config_of(attributes), has_met_target(record)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
-    job = record_of(config.job)
+    job = job_of(config.job)
     changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
     if met:  # so that no longer search has anything left to do
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}

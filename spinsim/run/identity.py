@@ -16,7 +16,7 @@ from spinsim.errors import InputError, another_path, worded
 from spinsim.inputs.texts import count
 from spinsim.machine.files import is_locked
 from spinsim.record import Record
-from spinsim.registry import record_of
+from spinsim.registry import job_of
 from spinsim.settings.config import Config
 from spinsim.store import files, segments
 from spinsim.store.contents import EVERY, Arrays
@@ -32,7 +32,7 @@ class AlreadyFinishedError(Exception):
 
 def config_of(attributes: Mapping[str, str]) -> Config:
     """The configuration of a run, from the root attributes of its record."""
-    config: Config = record_of(attributes["job"]).config.from_tables(json.loads(attributes["config"]))
+    config: Config = job_of(attributes["job"]).config.from_tables(json.loads(attributes["config"]))
     return config
 
 
@@ -69,7 +69,7 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
 
 def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
     """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
-    names, before = record_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
+    names, before = job_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
     own = {name: getattr(config.of_job, name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
     entries = history_of(attributes) or [first | {name: before[name] for name in names}]
@@ -155,7 +155,7 @@ def check_stored_state(path: Path, saved: Arrays, like: Arrays) -> None:
 
 def is_longer(config: Config, shorter: Config) -> bool:
     """Return True if a configuration is another one of the same job made longer."""
-    job = record_of(config.job)
+    job = job_of(config.job)
     names, own, other = job.lengths(config), config.of_job, shorter.of_job
     if not names or names != job.lengths(shorter) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False

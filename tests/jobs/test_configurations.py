@@ -24,8 +24,8 @@ from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.ladder.result import Temperatures, contents_of_run
 from spinsim.jobs.temper.settings import Temper
 from spinsim.observables.measured import Choice
-from spinsim.settings.config import build_config
 from spinsim.saved import with_configurations
+from spinsim.settings.config import build_config
 
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.cubic(3), samples=2, seed=1),

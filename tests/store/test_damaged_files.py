@@ -16,7 +16,6 @@ import h5py
 import numpy as np
 import pytest
 from harness import finish, one_sentence, run, spinsim
-
 from spinsim.store.reading import survives
 
 NAMES = ["anneal", "instance", "temper", "temper-auto", "transfer", "packed/temper-configurations"]

@@ -9,7 +9,7 @@ from typing import Final
 
 import spinsim  # noqa: F401  (which enters the jobs' records)
 from spinsim.inputs.texts import RANDOM
-from spinsim.registry import FOLDERS, record_of
+from spinsim.registry import FOLDERS, job_of
 from spinsim.settings.config import Config, kinds_of, tables_of
 from spinsim.settings.setting import Setting, Table, settings_of
 
@@ -99,4 +99,4 @@ def _power(number: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page(record_of(name).config for name in FOLDERS))
+    sys.stdout.write(page(job_of(name).config for name in FOLDERS))

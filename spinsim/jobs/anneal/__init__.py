@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AnnealJob(Job):
-    """The record of annealing."""
+    """Annealing."""
 
     name = "anneal"
     a_run = "an anneal run"

@@ -15,7 +15,7 @@ from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 
 class LadderJob(Job):
-    """The record of a job whose runs are on a ladder."""
+    """A job whose runs are on a ladder."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

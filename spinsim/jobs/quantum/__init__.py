@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QuantumJob(LadderJob):
-    """The record by which the rest of the program knows quantum runs."""
+    """Quantum runs."""
 
     name = "quantum"
     a_run = "a quantum run"

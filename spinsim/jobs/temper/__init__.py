@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TemperJob(LadderJob):
-    """The record by which the rest of the program knows parallel tempering."""
+    """Parallel tempering."""
 
     name = "temper"
     a_run = "a temper run"

@@ -22,7 +22,7 @@ _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
 
 class TransferJob(Job):
-    """The record of transfer matrices."""
+    """Transfer matrices."""
 
     name = "transfer"
     a_run = "a transfer run"
