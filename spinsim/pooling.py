@@ -93,11 +93,11 @@ def why_apart(a: Result, b: Result) -> str:
     if not _of_one_graph(a.model, b.model):
         return "as their lattices or graphs differ"
     settings, others = (_compared(result) for result in (a, b))
-    for name in settings.keys() | others.keys():
+    for name in {**settings, **others}:
         if settings.get(name) != others.get(name):
             return f"as {name} is {settings.get(name)} and {others.get(name)}"
     own, forms = _forms(a.record), _forms(b.record)
-    for path in own.keys() | forms.keys():
+    for path in {**own, **forms}:
         if path not in own or path not in forms:
             return f"as only one of them has {path}"
         if own[path].shape != forms[path].shape:

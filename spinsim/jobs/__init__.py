@@ -1,6 +1,6 @@
 """The jobs, a folder each, and the one list of them.
 
-A folder holds all that its job does: settings, wiring of a run, result, what ``show`` prints, its figures. Whoever needs
+A folder holds all that its job does: settings, wiring of a run, result, what ``show`` prints, figures. Whoever needs
 something that depends on the job asks ``job_of`` for it (``base.Job``), by the name that stands in the file or in the
 configuration; nobody else knows which jobs there are. Layers below find jobs in ``registry``.
 """

@@ -71,27 +71,19 @@ class Config:
         }
 
     @classmethod
-    def identity(cls, tables: Tables, model_sha256: str | None, dynamics: int | None = None) -> str:
+    def identity(cls, tables: Tables, model_sha256: str | None) -> str:
         """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
         from spinsim import rng
 
-        kinds = kinds_of(cls)
-        kept: dict[str, Any] = {name: kinds[name].identity(values) for name, values in tables.items()}
+        kept: dict[str, Any] = {name: kind.identity(tables[name]) for name, kind in kinds_of(cls).items()}
         if model_sha256 is not None:
             kept["model"] = {"model_sha256": model_sha256}
-        number = rng.DYNAMICS if dynamics is None else dynamics
-        numbered = {} if number == 1 else {"dynamics": number}  # runs from before there was a number keep their digests
-        return sha256(canonical_json({"job": cls.job, **kept, **numbered}))
+        return sha256(canonical_json({"job": cls.job, "dynamics": rng.DYNAMICS, **kept}))
 
     @classmethod
     def from_tables(cls, tables: Tables) -> Self:
-        """The configuration that a file of any version holds: unknown settings left out, later ones filled in."""
-        read: dict[str, Any] = {}
-        for name, kind in kinds_of(cls).items():
-            known = settings_of(kind)
-            before = {one.name: one.before for one in known.values() if one.before is not ...}
-            stored = {key: value for key, value in kind.stored(tables[name]).items() if key in known}
-            read[name] = kind(**before | stored)
+        """The configuration that a file holds."""
+        read: dict[str, Any] = {name: kind(**kind.stored(tables[name])) for name, kind in kinds_of(cls).items()}
         return cls(**read)
 
     @classmethod

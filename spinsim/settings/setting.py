@@ -62,8 +62,7 @@ class Setting:
     is_seed: bool = False  # True if ``random``, or None in Python, stands for a fresh value
     physics: bool = True  # True if it counts in the identity of a run
     before: Any = ...
-    """Value that it has in runs from before there was such a setting; it does not count in their identity. An ellipsis
-    where all runs have it."""
+    """Of a setting that came after 1.0: the value of runs from before, which does not count in their identity."""
     unused: bool = False  # True if it means nothing to a job
     name: str = ""  # key in configuration files
     kind: type = str  # ``int``, ``float``, ``str`` or ``bool``
@@ -181,17 +180,16 @@ class Table:
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        return table
+        """The settings in a table of a file, which may be older than some; the rest of the table describes."""
+        known = settings_of(cls)
+        later = {name: one.before for name, one in known.items() if name not in table and one.before is not ...}
+        return later | {name: value for name, value in table.items() if name in known}
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """The part of a table that counts in the identity of its run, as JSON has it."""
-        known = settings_of(cls)
-        return {name: value for name, value in table.items() if name not in known or _counts(known[name], value)}
-
-
-def _counts(one: Setting, value: Any) -> bool:
-    return one.physics and (one.before is ... or value != one.before)
+        own = {name: table.get(name, one.before) for name, one in settings_of(cls).items() if one.physics}
+        return {name: value for name, value in own.items() if value != settings_of(cls)[name].before}
 
 
 def once(function: Callable[[Kind], Returned]) -> Callable[[Kind], Returned]:

@@ -40,14 +40,11 @@ class ModelSettings(Table):
         "Relative strength of the couplings along each axis, such as 1,1,0.5",
         shown="equal",
         numbers=GRID,
-        before=None,
     )
     bond_fraction: float = setting(0.5, "Share of positive bonds of pm-j", low=0, high=1)
     field: float = setting(0.0, "Uniform field h", unit="coupling unit")
-    dilution: float = setting(0.0, "Probability that a bond is missing", low=0, high=1, before=0.0)
-    random_field: float = setting(
-        0.0, "Standard deviation of a Gaussian random field", unit="coupling unit", low=0, before=0.0
-    )
+    dilution: float = setting(0.0, "Probability that a bond is missing", low=0, high=1)
+    random_field: float = setting(0.0, "Standard deviation of a Gaussian random field", unit="coupling unit", low=0)
     samples: int = setting(1, "Disorder samples", low=1, high=2**18)
     disorder_seed: int = setting(
         0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1, is_seed=True
@@ -56,7 +53,7 @@ class ModelSettings(Table):
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
         """Leave out what describes an instance: the instance says everything."""
-        return table if table.get("instance") is None else {"instance": table["instance"]}
+        return super().stored(table) if table["instance"] is None else {"instance": table["instance"]}
 
     def check_together(self) -> None:
         """Refuse a size that is none, and what has no effect on these couplings."""
@@ -137,7 +134,6 @@ class RunSettings(Table):
         "GPUs that share the work: all, how many, or a list of numbers such as 0,2",
         shown="one for each process",
         physics=False,
-        before=None,
     )
     threads: int | None = setting(
         None, "CPU threads; the result does not depend on their number", shown="all", low=1, high=4096, physics=False
@@ -147,7 +143,7 @@ class RunSettings(Table):
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
     save_configurations: int = setting(
-        0, "Save all spins at every so many measurements, a bit a spin; 0 saves none", low=0, high=10**12, before=0
+        0, "Save all spins at every so many measurements, a bit a spin; 0 saves none", low=0, high=10**12
     )
 
     @property
@@ -174,11 +170,10 @@ own_measure = _shared(
     None,
     "Observables of your own as module:function, separated by commas: a function takes a batch of spins and returns a "
     "number or an array for each configuration",
-    before=None,
 )
 
 own_moves = _shared(
-    None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10", before=None
+    None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10"
 )
 
 _FILE: Final = ".h5"  # how the name of a file ends that is given in the place of a ladder
@@ -186,17 +181,16 @@ _CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-c
 _CLUSTERS_EVERY: Final = 10
 
 clusters = _shared(
-    None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), physics=False, before=None
+    None, "Cluster moves of Fortuin and Kasteleyn between sweeps", choices=tuple(_CLUSTERS), physics=False
 )
 
-clusters_every = _shared(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False, before=_CLUSTERS_EVERY)
+clusters_every = _shared(_CLUSTERS_EVERY, "Sweeps between cluster moves", low=1, physics=False)
 
 target = _shared(
     None,
     "Search until this value is met, one for all samples or one for each: the cut of a MaxCut instance, else the "
     "energy with the constant of the problem",
     numbers=GRID,
-    before=None,
 )
 
 solution = _shared(
@@ -204,18 +198,16 @@ solution = _shared(
     "File for the lowest states by the labels of the problem, .txt or .json",
     is_path=True,
     physics=False,
-    before=None,
 )
 
 time_limit = _shared(
-    None, "Search for this many seconds, not counting the compiling of kernels", unit="seconds", low=1e-3, before=None
+    None, "Search for this many seconds, not counting the compiling of kernels", unit="seconds", low=1e-3
 )
 
 series = _shared(
     "all",
     "Series to keep: all, none, or names such as energy,overlap; averages come from sums over all measurements",
     physics=False,
-    before="all",
 )
 
 series_limit = _shared(
@@ -225,7 +217,6 @@ series_limit = _shared(
     unit="MB",
     low=1e-3,
     physics=False,
-    before=None,
 )
 houdayer = _shared(
     None,
@@ -233,7 +224,6 @@ houdayer = _shared(
     "they pay, with two copies or more on graphs of up to three dimensions; 0 for none",
     numbers=COUNT,
     physics=False,
-    before=None,
 )
 
 

@@ -44,7 +44,6 @@ class AnnealSettings(Table):
         "geometric; 3,2.5,2.2",
         unit="coupling unit / k_B",
         numbers=GRID,
-        before=None,
     )
     t_start: float | None = setting(
         None,
@@ -71,7 +70,6 @@ class AnnealSettings(Table):
         unit="coupling unit",
         numbers=GRID,
         flag="--fields",
-        before=None,
     )
     populations: int = setting(
         0,
@@ -79,7 +77,6 @@ class AnnealSettings(Table):
         "when the temperature changes; 0 for none",
         low=0,
         high=2**21,
-        before=0,
     )
     overlap: float | None = setting(
         None,
@@ -87,13 +84,11 @@ class AnnealSettings(Table):
         "places from infinity to t_stop; each resampling then removes a share of 1 - overlap of the replicas",
         low=0.1,
         high=0.99,
-        before=None,
     )
     quantum: bool = setting(
         False,
         "Simulated quantum annealing: turn down a transverse field in slices of imaginary time, by default at a "
         "constant temperature",
-        before=False,
     )
     gamma_start: float | None = setting(
         None,
@@ -101,13 +96,12 @@ class AnnealSettings(Table):
         shown="t_start of an anneal without it",
         unit="coupling unit",
         low=1e-300,
-        before=None,
     )
     gamma_stop: float | None = setting(
-        None, "Last transverse field", shown="t_stop likewise", unit="coupling unit", low=1e-300, before=None
+        None, "Last transverse field", shown="t_stop likewise", unit="coupling unit", low=1e-300
     )
     slices: int | None = setting(
-        None, "Slices in imaginary time, an even number", shown=f"{_SLICES}", low=2, high=2**20, before=None
+        None, "Slices in imaginary time, an even number", shown=f"{_SLICES}", low=2, high=2**20
     )
     beta: float | None = setting(
         None,
@@ -116,9 +110,8 @@ class AnnealSettings(Table):
         unit="1 / coupling unit",
         low=1e-100,
         high=1e100,
-        before=None,
     )
-    best_states: bool = setting(False, "Keep the lowest state of every replica, not only of every sample", before=False)
+    best_states: bool = setting(False, "Keep the lowest state of every replica, not only of every sample")
     solution: str | None = shared.solution()
     target: str | None = shared.target()
     time_limit: float | None = shared.time_limit()
@@ -128,13 +121,11 @@ class AnnealSettings(Table):
         shown="1, and any number with a target or a time limit",
         low=1,
         high=2**20,
-        before=None,
     )
     growing: bool = setting(
         False,
         "Begin with a short anneal and double the length of each next one, up to the given length; the default of "
         "searches without a length",
-        before=False,
     )
     zero_acceptance: float = shared.zero_acceptance()
     moves: str | None = shared.own_moves()

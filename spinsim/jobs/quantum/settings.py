@@ -45,7 +45,6 @@ class QuantumSettings(Table):
         "Transverse fields of the general form, one or a ladder such as 2:4:16 or auto:2:4, with beta",
         unit="coupling unit",
         numbers=GRID,
-        before=None,
     )
     beta: str | None = setting(
         None,
@@ -53,7 +52,6 @@ class QuantumSettings(Table):
         "step in time is beta / slices",
         unit="1 / coupling unit",
         numbers=GRID,
-        before=None,
     )
     slices: int = setting(32, "Slices in time, an even number", low=2, high=2**20)
     thermalize: int = setting(2000, "Sweeps before the first measurement", low=0)
@@ -74,16 +72,13 @@ class QuantumSettings(Table):
     measure: str | None = shared.own_measure()
     series: str = shared.series()
     series_limit: float | None = shared.series_limit()
-    even_correlations: bool = setting(
-        False, "Correlate products of neighbouring spins too, for gaps of even parity", before=False
-    )
+    even_correlations: bool = setting(False, "Correlate products of neighbouring spins too, for gaps of even parity")
     magnetization_modes: bool = setting(
         True,
         "Measure Fourier modes of the magnetisation, for its correlation lengths in space and in time",
-        before=True,
     )
     local_susceptibility: bool = setting(
-        False, "Measure the local susceptibility of each site, from the square of its sum over slices", before=False
+        False, "Measure the local susceptibility of each site, from the square of its sum over slices"
     )
     zero_acceptance: float = shared.zero_acceptance()
 

@@ -71,13 +71,12 @@ class TemperSettings(Table):
     measure_every: int = setting(10, "Sweeps between measurements", low=1)
     swap_every: int = setting(1, "Sweeps between exchanges of temperatures", low=1)
     correlations: bool = setting(
-        True, "Measure link overlaps and the smallest Fourier modes; by default not in searches", before=False
+        True, "Measure link overlaps and the smallest Fourier modes; by default not in searches"
     )
     magnetization_modes: bool | None = setting(
         None,
         "Measure Fourier modes of the magnetisation too, for its correlation length",
         shown="no for glasses with symmetric +-J or Gaussian couplings in zero field, where they are noise; else yes",
-        before=True,
     )
     moves: str | None = shared.own_moves()
     clusters: str | None = shared.clusters()
@@ -92,7 +91,6 @@ class TemperSettings(Table):
         shown="1; in searches without --replicas one for each CPU thread, or as many as fill a GPU",
         low=1,
         high=2**18,
-        before=1,
     )
     restart_after: int | None = setting(
         0,
@@ -102,7 +100,6 @@ class TemperSettings(Table):
         unit="sweeps",
         low=0,
         high=10**12,
-        before=0,
     )
     target: str | None = shared.target()
     time_limit: float | None = shared.time_limit()
@@ -192,21 +189,6 @@ class TemperSettings(Table):
         if not (np.diff(ladder) > 0).all():
             raise InputError(f"temperatures {shown(text)} do not rise from the lowest to the highest: give {wanted}")
         return ladder
-
-    @classmethod
-    def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings that count in a run's identity; early versions took ``from:to:count`` as geometric."""
-        import numpy as np
-
-        from spinsim.inputs.grids import is_grid, read_grid
-        from spinsim.sampling.placement import PREFIX
-
-        kept, text = super().identity(table), table["temperatures"] or ""
-        if not is_grid(text) or text.startswith(PREFIX):
-            return kept
-        plain = text.strip().removesuffix("g")
-        same = np.array_equal(read_grid("temperatures", text), read_grid("temperatures", f"{plain}g"))
-        return kept | {"temperatures": plain} | ({} if same else {"grid": "linear"})
 
 
 @dataclass(frozen=True)
