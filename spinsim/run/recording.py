@@ -91,17 +91,22 @@ class Recording:
 
     @contextlib.contextmanager
     def in_file(
-        self, stored: Record | None, best_of: int, saved_as: Mapping[str, str], thin: int = 1
+        self,
+        stored: Record | None,
+        best_of: int,
+        saved_as: Mapping[str, str],
+        thin: int = 1,
+        in_segments: bool = True,
     ) -> Iterator[None]:
         """Record into the file of the plan, a new one where ``stored`` is None; else its rows are taken over.
 
         Files keep the lowest states of ``best_of`` replicas of each sample, and of a run that was made longer one of
         ``thin`` rows. ``saved_as`` has the paths of datasets that say the same as arrays of checkpoints, by the names
-        of these arrays: they are stored once.
+        of these arrays: they are stored once. ``in_segments`` is False where rows may be written again.
         """
         self._is_in_file, self._saved_as = True, dict(saved_as)
         for group, series in self._by_group.items():
-            if self._room(series) > SEGMENTED:
+            if in_segments and self._room(series) > SEGMENTED:
                 self._segmented[group] = _Pending(group, series)
         if best_of:
             self._best = _no_best(self._plan.model, best_of)

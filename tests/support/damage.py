@@ -1,17 +1,18 @@
-"""Damaged copies of small result files, from a seed; as a program, it shows each to spinsim and says what came of it.
+"""Damaged copies of files of runs, from a seed; as a program, it shows each to spinsim and says what came of it.
 
 Each line of its standard input is ``FILE SEED COMMAND...`` and asks for one damaged copy and one command; each line of
-its standard output is the JSON list of the exit status, the standard error and whether a refusal has changed the file.
+its standard output is the JSON list of the kind of damage, the exit status, both streams, True if the command changed the
+file, and False if it succeeded though numbers of the file are not those of the whole one.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import gzip
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +21,14 @@ from typing import Any, Final
 import h5py
 import numpy as np
 import typer.main
-from places import DATA
 
-FILES: Final = DATA / "files"
 Random = np.random.Generator
 
 
-def small_file(name: str) -> bytes:
-    """The content of a file of an earlier version."""
-    return gzip.decompress((FILES / f"{name}.h5.gz").read_bytes())
-
-
 def damaged(content: bytes, seed: int, path: Path) -> str:
-    """Write a damaged copy; what was done to it."""
+    """Write a damaged copy; returns the kind of damage."""
     random = np.random.default_rng(seed)
-    if random.random() < 0.4:
+    if random.random() < 0.6:
         what = BYTES[random.integers(len(BYTES))]
         path.write_bytes(what(bytearray(content), random))
     else:
@@ -64,14 +58,51 @@ def flip_many(data: bytearray, random: Random) -> bytes:
 
 def blank(data: bytearray, random: Random) -> bytes:
     at = random.integers(len(data))
-    data[at : at + 512] = bytes(len(data[at : at + 512]))
+    piece = data[at : at + 512]
+    if not any(piece):
+        return flip_a_bit(data, random)
+    data[at : at + 512] = bytes(len(piece))
     return bytes(data)
 
 
 def copy_elsewhere(data: bytearray, random: Random) -> bytes:
     here, there = random.integers(len(data) - 512, size=2)
+    if data[there : there + 512] == data[here : here + 512]:
+        return flip_a_bit(data, random)
     data[there : there + 512] = data[here : here + 512]
     return bytes(data)
+
+
+def swap(data: bytearray, random: Random) -> bytes:
+    """Exchange two pieces of equal length."""
+    length = int(random.integers(8, 512))
+    here, there = random.integers(len(data) - length, size=2)
+    if abs(here - there) >= length and data[here : here + length] != data[there : there + length]:
+        one, other = data[here : here + length], data[there : there + length]
+        data[here : here + length], data[there : there + length] = other, one
+        return bytes(data)
+    return flip_a_bit(data, random)
+
+
+def flip_in_the_seal(data: bytearray, random: Random) -> bytes:
+    data[random.integers(512)] ^= 1 << random.integers(8)
+    return bytes(data)
+
+
+def flip_in_a_header(data: bytearray, random: Random) -> bytes:
+    """One bit near a mark of HDF5."""
+    marks = [found.start() for found in re.finditer(rb"OHDR|GCOL|FADB|FAHD|OCHK|\x89HDF|FRHP|FHDB|BTHD|BTLF", bytes(data))]
+    data[min(random.choice(marks) + random.integers(64), len(data) - 1)] ^= 1 << random.integers(8)
+    return bytes(data)
+
+
+def flip_and_add(data: bytearray, random: Random) -> bytes:
+    """Damage behind a sign of additions."""
+    return flip_in_a_header(data, random) + random.bytes(64)
+
+
+def become_text(data: bytearray, random: Random) -> bytes:
+    return b"dear reader, " * int(random.integers(0, 1000))
 
 
 def cut_short(data: bytearray, random: Random) -> bytes:
@@ -189,10 +220,6 @@ def change_the_configuration(file: h5py.File, random: Random) -> None:
                             "[" * 100_000, text.replace("{", '{"run":null,', 1)][random.integers(6)]  # fmt: skip
 
 
-def come_from_the_future(file: h5py.File, random: Random) -> None:
-    file.attrs["schema"] = ["spinsim/2", "spinsim/99", "other/1", 2][random.integers(4)]
-
-
 def change_the_job(file: h5py.File, random: Random) -> None:
     file.attrs["job"] = ["anneal", "temper", "transfer", "quantum", ""][random.integers(5)]
 
@@ -205,13 +232,6 @@ def change_numbers(file: h5py.File, random: Random) -> None:
         limit = np.iinfo(item.dtype).max if item.dtype.kind in "iu" else np.inf
         value.reshape(-1)[random.integers(value.size)] = min(kinds[random.integers(4)], limit)
         item[...] = value
-
-
-def lose_numbers(file: h5py.File, random: Random) -> None:
-    series = [item for item in parts_of(file, h5py.Dataset) if item.chunks and item.maxshape != item.shape]
-    if series:
-        item = series[random.integers(len(series))]
-        item.resize(random.integers(item.maxshape[0] + 1), axis=0)
 
 
 def make_huge(file: h5py.File, random: Random) -> None:
@@ -228,6 +248,12 @@ BYTES: Final[list[Callable[[bytearray, Random], bytes]]] = [
     flip_many,
     blank,
     copy_elsewhere,
+    swap,
+    flip_in_the_seal,
+    flip_in_a_header,
+    flip_in_a_header,
+    flip_and_add,
+    become_text,
     cut_short,
     add_noise,
 ]
@@ -246,39 +272,73 @@ PARTS: Final[list[Callable[[h5py.File, Random], None]]] = [
     take_an_attribute,
     change_an_attribute,
     change_the_configuration,
-    come_from_the_future,
     change_the_job,
     change_numbers,
-    lose_numbers,
     make_huge,
 ]
 
 
 def shown(path: Path, command: list[str]) -> list[Any]:
-    """What a command makes of a file: exit status, standard error, whether a refusal has changed the file."""
+    """Outcome of a command on a file: exit status, standard output and error, True if it has changed the file."""
     from spinsim.cli import main
 
     before = path.read_bytes()
     sys.argv = ["spinsim", command[0], str(path), *command[1:]]
-    said: Any = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main()
-            status = 0
+            status: Any = 0
         except SystemExit as leaving:
             status = leaving.code
         except BaseException as error:
             import traceback
 
             status = "".join(traceback.format_exception(error)[-3:])
-    return [status, said.getvalue(), bool(status) and path.read_bytes() != before]
+    return [status, out.getvalue(), err.getvalue(), path.read_bytes() != before]
+
+
+def has_numbers_of(path: Path, whole: Path) -> bool:
+    """True if a file has all arrays and attributes of another one."""
+    same = []
+
+    def compare(name: str, item: h5py.Group | h5py.Dataset) -> None:
+        other = file[name]
+        if isinstance(item, h5py.Dataset):
+            same.append((item.dtype, item.shape) == (other.dtype, other.shape) and _bytes(item) == _bytes(other))
+        same.extend(_bytes(item.attrs[key]) == _bytes(other.attrs[key]) for key in item.attrs if key not in _SCALES)
+
+    with h5py.File(path, "r", locking=False) as file, h5py.File(whole, "r", locking=False) as original:
+        compare("/", original)
+        original.visititems(compare)
+    return all(same)
+
+
+_SCALES = {"DIMENSION_LIST", "REFERENCE_LIST"}
+
+
+def _bytes(value: Any) -> bytes:
+    return value[...].tobytes() if isinstance(value, h5py.Dataset) else repr(np.asarray(value).tolist()).encode()
+
+
+def forbid_forks() -> None:
+    """Reading a file needs no process of its own."""
+
+    def fork() -> int:
+        raise AssertionError("a fork")
+
+    os.fork = fork
 
 
 if __name__ == "__main__":
+    forbid_forks()
     typer.main.get_command = functools.cache(typer.main.get_command)  # parsers are made once, not for each case
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     for line in sys.stdin:
         name, seed, *command = line.split()
         file = Path("damaged.h5")
-        what = damaged(small_file(name), int(seed), file)
-        print(json.dumps([what, *shown(file, command)]), file=answers)
+        kind = damaged(Path(name).read_bytes(), int(seed), file)
+        is_damaged = file.read_bytes() != Path(name).read_bytes()
+        answer = shown(file, command)
+        intact = not is_damaged or answer[0] != 0 or has_numbers_of(file, Path(name))
+        print(json.dumps([kind if is_damaged else "nothing", *answer, intact]), file=answers)

@@ -233,7 +233,7 @@ class TransferPlan(Plan[Transfer]):
             return recording.finish()
         if stored is None:
             check_disk(self.path, work.contents.room(work.rows) + stored_bytes(self.model))
-        with recording.in_file(stored, 0, {}):
+        with recording.in_file(stored, 0, {}, in_segments=False):
             return self._complete(work, recording, saving, watch)
 
     def _complete(self, work: Work, recording: Recording, saving: Saving, watch: Watch) -> Record:
