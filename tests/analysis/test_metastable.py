@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from by_series import equilibration
-from made_up import tempered
+from made_up import tempered, with_config
 from same import added_up, word
 
 import spinsim as ss
@@ -77,12 +77,8 @@ def of_magnetization(model: ss.Ising, mean: float, spread: float, moves: str | N
     """Made-up run of one copy at one temperature, whose m is normal."""
     run = tempered(model, 1, ladder=np.array([0.8]))
     m = np.random.default_rng(1).normal(mean, spread, run.magnetization.shape)
-    config = f'{{"temper": {{"moves": "{moves}"}}}}' if moves else "{}"
-    return replace(
-        run,
-        magnetization=np.rint(m * model.sites / 2).astype(np.int64) * 2,
-        attributes={**run.attributes, "config": config},
-    )
+    magnetization = np.rint(m * model.sites / 2).astype(np.int64) * 2
+    return with_config(run, {"temper": {"moves": moves}}, magnetization=magnetization)
 
 
 @pytest.mark.parametrize("mean", [0.125, 0.97, -0.97])

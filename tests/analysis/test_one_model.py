@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from made_up import tempered
+from made_up import tempered, with_config
 
 import spinsim as ss
 from spinsim.analysis.kinds import check_one_model
@@ -83,7 +80,7 @@ def test_different(one, other, words) -> None:
 def told(result, **settings):
     """As a run of the command line with these settings."""
     model = {"instance": None, "couplings": "pm-j", "bond_fraction": 0.5, "field": 0.0} | settings
-    return replace(result, attributes=result.attributes | {"config": json.dumps({"model": model})})
+    return with_config(result, {"model": model})
 
 
 def test_settings_say_it_where_both_have_them() -> None:

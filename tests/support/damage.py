@@ -91,7 +91,9 @@ def flip_in_the_seal(data: bytearray, random: Random) -> bytes:
 
 def flip_in_a_header(data: bytearray, random: Random) -> bytes:
     """One bit near a mark of HDF5."""
-    marks = [found.start() for found in re.finditer(rb"OHDR|GCOL|FADB|FAHD|OCHK|\x89HDF|FRHP|FHDB|BTHD|BTLF", bytes(data))]
+    marks = [
+        found.start() for found in re.finditer(rb"OHDR|GCOL|FADB|FAHD|OCHK|\x89HDF|FRHP|FHDB|BTHD|BTLF", bytes(data))
+    ]
     data[min(random.choice(marks) + random.integers(64), len(data) - 1)] ^= 1 << random.integers(8)
     return bytes(data)
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 
 import spinsim as ss
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.inputs.grids import as_text
+from spinsim.jobs.ladder.result import EXCHANGES, Temperatures, contents_of_run
+from spinsim.jobs.temper.result import TemperResult, read
+from spinsim.jobs.temper.settings import Temper
+from spinsim.observables.measured import Choice
+from spinsim.run.common import provenance
+from spinsim.run.recording import Recording
+from spinsim.settings.config import build_config
+from spinsim.settings.shared import GIVEN_MODEL, ModelSettings
 
 CROSSING = 2.0
 LADDER = np.linspace(1.8, 2.2, 8)
@@ -30,20 +43,52 @@ def tempered(
     replicas = np.arange(copies * len(ladder)).reshape(copies, -1)
     permutation = np.random.default_rng(seed).permuted(np.tile(replicas, (steps, samples, 1, 1)), axis=-1)
     attempts = np.full((samples, len(ladder) - 1), steps * every)
-    return TemperResult(
-        model=model,
-        temperature=ladder,
-        sweep=every * np.arange(1, steps + 1),
-        energy=np.rint(sites * (ladder - 4 + 0.3 * random.normal(size=state))),
-        magnetization=order_parameter(state),
-        overlap=order_parameter(between),
-        permutation=permutation,
-        attempts=attempts,
-        accepts=random.binomial(attempts, 0.4),
-        round_trips=random.poisson(5, (samples, copies * len(ladder))),
-        attributes={"job": "temper", "config": "{}", "command": "made up", "config_sha256": "0" * 64,
-                    "engine": "none", "spinsim_version": "0", "finished": "2020-01-01T00:00:00+00:00"},
-    )  # fmt: skip
+    series = {
+        "energy": np.rint(sites * (ladder - 4 + 0.3 * random.normal(size=state))),
+        "magnetization": order_parameter(state),
+        "overlap": order_parameter(between),
+        "permutation": permutation,
+    }
+    exchanges = {
+        "attempts": attempts,
+        "accepts": random.binomial(attempts, 0.4),
+        "round_trips": random.poisson(5, (samples, copies * len(ladder))),
+    }
+    return in_record(model, ladder, copies, series, exchanges, every, seed)
+
+
+def in_record(
+    model: ss.Ising,
+    ladder: np.ndarray,
+    copies: int,
+    series: dict[str, np.ndarray],
+    exchanges: dict[str, np.ndarray],
+    every: int,
+    seed: int = 1,
+) -> TemperResult:
+    """The result of a finished run with these series and exchanges."""
+    steps = len(series["energy"])
+    settings = {"temperatures": as_text(ladder), "sweeps": steps * every, "measure_every": every}
+    config = build_config(Temper, {"temper": settings, "run": {"seed": seed, "replicas": copies}})
+    config = replace(config, model=ModelSettings(instance=f"{GIVEN_MODEL}{model.name}"))
+    contents = contents_of_run(model, Choice(copies, Wanted(False)), Temperatures(ladder))
+    plan = SimpleNamespace(model=model, attributes=provenance(config, model, ["made up"]), extends=None)
+    recording = Recording(plan, contents, steps, {"engine": "none", "devices": "none"})
+    for step in range(steps):
+        recording.write(
+            {"step": step, "sweep": every * (step + 1)} | {name: rows[step] for name, rows in series.items()}
+        )
+    recording.write_again({EXCHANGES[name]: values for name, values in exchanges.items()})
+    return read(recording.finish(), model)
+
+
+def with_config(result: TemperResult, tables: dict[str, dict[str, object]], **fields: object) -> TemperResult:
+    """The same run with other settings in some tables of its configuration, and with other fields."""
+    record = result.record.copy()
+    config = result.config
+    whole = {name: {**config[name], **tables.get(name, {})} for name in config}
+    record.attributes["config"] = json.dumps(whole)
+    return replace(result, record=record, **fields)
 
 
 def frozen(result: TemperResult) -> TemperResult:
