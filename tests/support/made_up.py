@@ -6,6 +6,7 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.jobs.temper.result import TemperResult
+from spinsim.record import Record
 
 CROSSING = 2.0
 LADDER = np.linspace(1.8, 2.2, 8)
@@ -41,8 +42,10 @@ def tempered(
         attempts=attempts,
         accepts=random.binomial(attempts, 0.4),
         round_trips=random.poisson(5, (samples, copies * len(ladder))),
-        attributes={"job": "temper", "config": "{}", "command": "made up", "config_sha256": "0" * 64,
-                    "engine": "none", "spinsim_version": "0", "finished": "2020-01-01T00:00:00+00:00"},
+        record=Record({
+            "job": "temper", "config": "{}", "command": "made up", "config_sha256": "0" * 64, "engine": "none",
+            "spinsim_version": "0", "dynamics": "1", "finished": "2020-01-01T00:00:00+00:00",
+        }),
     )  # fmt: skip
 
 
