@@ -99,6 +99,8 @@ def open_own(plan: Any) -> Iterator[files.RunFile]:
     """
     with files.open_to_write(plan.path) as file:
         if not file.is_whole and not plan.drop_added:
+            if not files.has_additions(plan.path):
+                raise _altered(plan.path)
             call = worded("spinsim resume --drop-added", "ss.resume(path, drop_added=True)")
             raise InputError(
                 f"{plan.path} has parts that another program added, which going on would drop: copy them elsewhere, "
@@ -120,13 +122,17 @@ def another(path: Path) -> InputError:
     return InputError(f"{path} holds another run and is never overwritten: {another_path()}")
 
 
+def _altered(path: Path) -> files.DamageError:
+    return files.damaged(path, "though no number has changed: its bytes are not those of its SHA-256")
+
+
 def verify(path: Path) -> str:
     """Read all of a file; what can be said of it in a few words."""
     record, is_whole = files.read_and_compare(path)
     for one in files.listed_in(record):
         segments.verify(path.parent, one)
     if not is_whole and not files.has_additions(path):
-        raise files.damaged(path, "though no number has changed: its bytes are not those of its SHA-256")
+        raise _altered(path)
     whole = "whole" if is_whole else "all that spinsim wrote is whole, other programs have added to it"
     state = "another process writes it" if is_locked(path) else "not finished"
     state = "finished" if "finished" in record.attributes else state

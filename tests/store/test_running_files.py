@@ -7,13 +7,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
-from harness import finish, run, spinsim
+from harness import at_row, finish, run, spinsim
+from typer.testing import CliRunner
 
 import spinsim as ss
-from spinsim import store
-from spinsim.jobs.temper.report import overview
+from spinsim.cli import app
+from spinsim.store import files
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="locks and signals as POSIX has them")
 SECONDS = 1.5
@@ -25,6 +27,16 @@ RUNS = {
 SERIES = {
     "anneal": ("temperature", "energy", "magnetization"),
     "temper": ("sweep", "energy", "magnetization", "overlap", "link_overlap", "overlap_mode", "permutation"),
+}
+
+
+BEGUN = {
+    "anneal": "anneal --size 2 --replicas 4 --steps 6 --sweeps 2",
+    "search": "anneal --size 2 --replicas 4 --steps 6 --sweeps 2 --anneals 2",
+    "temper": "temper --size 2 --temperatures 0.9:2:3 --thermalize 4 --sweeps 160 --save-configurations 2",
+    "sums": "temper --size 2 --temperatures 0.9:2:3 --thermalize 4 --sweeps 160",
+    "quantum": "quantum --size 2 --slices 4 --k 0.3,0.4 --thermalize 4 --sweeps 160",
+    "transfer": "transfer --layer chain --width 4 --k 0.4:0.5:2 --device cpu",
 }
 
 
@@ -40,9 +52,8 @@ def looks(path: Path) -> list[Any]:
 @pytest.mark.parametrize("job", RUNS)
 def test_a_running_file_can_be_looked_at(tmp_path, job, capsys, monkeypatch) -> None:
     path = tmp_path / "a.h5"
-    monkeypatch.setattr("spinsim.store.reading._WAIT", 0.001)
     line = f"{RUNS[job]} --checkpoint-every 0.05 --threads 1 --quiet --out {path}"
-    process = spinsim(tmp_path, *line.split(), code="import spinsim.store.appending as a; a._FLUSH_SECONDS = 0.01")
+    process = spinsim(tmp_path, *line.split())
     try:
         while not path.exists() or not len(ss.load(path).energy):
             assert process.poll() is None, process.communicate()
@@ -52,7 +63,6 @@ def test_a_running_file_can_be_looked_at(tmp_path, job, capsys, monkeypatch) -> 
         if job == "temper":
             analyzed = run(capsys, monkeypatch, "analyze", path)
             assert (analyzed.status, "/summary is left as" in analyzed.out) == (0, True), analyzed
-            assert overview(path).steps >= len(seen[-1].energy)
     finally:
         process.send_signal(signal.SIGINT)
         assert finish(process).status == 130
@@ -75,8 +85,36 @@ def test_a_running_file_can_be_looked_at(tmp_path, job, capsys, monkeypatch) -> 
 
 def test_readers_hold_no_lock(tmp_path) -> None:
     path = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], sweeps=1, replicas=2).save(tmp_path / "a.h5")
-    with store.open_to_read(path) as file, store.open_to_append(path) as writer:
-        writer.write_best(np.zeros((1, 2)), np.ones((1, 16), np.int8))
-        writer.flush()
+    with h5py.File(path, "r", locking=False) as file, files.open_to_write(path) as writer:
+        found = ss.load(path)
+        writer.write(writer.record.replaced({"best/energy": np.zeros((1, 2))}))
         assert len(file["measurements/energy"]) == 2
+        assert not ss.load(path).best_energy.any()
+        assert found.best_energy.any()
     assert not ss.load(path).best_energy.any()
+
+
+@pytest.mark.parametrize("job", BEGUN)
+def test_a_file_can_be_looked_at_before_its_first_checkpoint(tmp_path, capsys, monkeypatch, job) -> None:
+    """It has a model, and no rows yet."""
+    path, seen = tmp_path / "a.h5", []
+
+    def look() -> None:
+        seen.append((ss.load(path), run_of(capsys, "check", path), run_of(capsys, "show", path)))
+        raise KeyboardInterrupt
+
+    at_row(monkeypatch, 0, look)
+    assert run(capsys, monkeypatch, *BEGUN[job].split(), "--quiet", "--out", path).status == 130
+    ((found, checked, shown),) = seen
+    assert not found.finished
+    assert found.model.samples == 1
+    assert checked == (0, f"{path}: whole, another process writes it: 0 rows\n")
+    assert shown[0] == 0
+    assert "another process is at it" in shown[1]
+
+
+def run_of(capsys: pytest.CaptureFixture[str], command: str, path: Path) -> tuple[int, str]:
+    """A command within another one."""
+    capsys.readouterr()
+    outcome = CliRunner().invoke(app, [command, str(path)])
+    return outcome.exit_code, outcome.output

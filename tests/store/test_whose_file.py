@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import h5py
 import pytest
-from harness import Outcome, contents, one_sentence, run
+from harness import Outcome, at_row, contents, interrupt, one_sentence, run
 
 import spinsim as ss
-from spinsim import store
 from spinsim.machine.files import Disk
+from spinsim.record import Record
 from spinsim.run import plan_resume
 from spinsim.run.common import to_file
+from spinsim.store import files
 
 OWN = ("command", "config", "history")
 ANNEAL = "anneal --size 4 --couplings pm-j --samples 2 --steps 12 --sweeps 2 --replicas 5 --quiet"
@@ -34,23 +34,6 @@ def spin(capsys, monkeypatch, tmp_path) -> Callable[[str], Outcome]:
     """``spinsim`` in ``tmp_path``."""
     monkeypatch.chdir(tmp_path)
     return lambda line: run(capsys, monkeypatch, *line.split())
-
-
-def at_row(monkeypatch: pytest.MonkeyPatch, row: int, what: Callable[[], object]) -> None:
-    """Do something once, just before a row is written."""
-    write, done = store.RunFile.write, []
-
-    def writing(self: store.RunFile, values: dict[str, Any]) -> None:
-        if values["step"] == row and not done:
-            done.append(row)
-            what()
-        write(self, values)
-
-    monkeypatch.setattr(store.RunFile, "write", writing)
-
-
-def interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(("job", "how"), [("anneal", "moved"), ("temper", "removed"), ("transfer", "replaced")])
@@ -80,28 +63,25 @@ def test_a_file_that_goes_while_a_run_writes_it_is_kept(spin, tmp_path, job: str
 
 
 def test_a_file_that_goes_at_the_end_is_kept_as_finished(spin, tmp_path, monkeypatch) -> None:
-    finished = store.RunFile.finish
+    write = files.RunFile.write
 
-    def finish(self: store.RunFile, *how: bool) -> None:
-        finished(self, *how)
-        self.path.unlink()
+    def written(self: files.RunFile, record: Record, wait: bool = True, is_last: bool = False) -> None:
+        if is_last:
+            self.path.unlink()
+        write(self, record, wait, is_last)
 
     (tmp_path / "a-1.h5").touch()
     with monkeypatch.context() as patch:
-        patch.setattr(store.RunFile, "finish", finish)
+        patch.setattr(files.RunFile, "write", written)
         one_sentence(spin(f"{ANNEAL} --out a.h5"), "the finished run is kept in a-2.h5")
     assert spin(f"{ANNEAL} --out whole.h5").status == 0
     assert contents(tmp_path / "a-2.h5", *OWN) == contents(tmp_path / "whole.h5", *OWN)
 
 
-def test_a_file_that_is_overwritten_is_left_alone(spin, tmp_path) -> None:
-    path = tmp_path / "a.h5"
-    assert spin("anneal --size 3 --steps 4 --sweeps 1 --replicas 3 --quiet --out other.h5").status == 0
-    other = (tmp_path / "other.h5").read_bytes()
-    with pytest.MonkeyPatch.context() as patch:
-        at_row(patch, 7, lambda: path.write_bytes(other))
-        one_sentence(spin(f"{ANNEAL} --checkpoint-every 0 --out a.h5"), "a.h5", "another program has overwritten it")
-    assert path.read_bytes() == other
+@pytest.fixture(autouse=True)
+def _checkpoints(monkeypatch) -> None:
+    """There is one between any two rows, where it is asked for."""
+    monkeypatch.setattr("spinsim.engine.cpu.AT_ONCE", 1)
 
 
 def interrupted(spin, job: str) -> Path:
@@ -111,55 +91,34 @@ def interrupted(spin, job: str) -> Path:
     return Path("a.h5")
 
 
-def negate(file: h5py.File) -> None:
-    couplings = file["model/couplings"]
-    couplings[0, 1] = -couplings[0, 1]
-
-
-def flip(file: h5py.File) -> None:
-    key = "1," if '"seed":1,' in file.attrs["config"] else "1}"
-    assert f'"seed":{key}' in file.attrs["config"]
-    file.attrs["config"] = file.attrs["config"].replace(f'"seed":{key}', f'"seed":{key.replace("1", "9")}')
-
-
-def another_digest(file: h5py.File) -> None:
-    file.attrs["config_sha256"] = "0" * 64
-
-
-DAMAGE = {"anneal": negate, "temper": flip, "transfer": another_digest}
-"""Of each job one kind, which the first line takes; all others are slow tests."""
-
-
-@pytest.mark.parametrize(
-    ("job", "damage"),
-    [
-        pytest.param(job, damage, id=f"{job}-{damage.__name__}", marks=[pytest.mark.slow] * (DAMAGE[job] != damage))
-        for job in JOBS
-        for damage in (negate, flip, another_digest)
-    ],
-)
-def test_a_file_whose_parts_do_not_belong_together_is_refused(spin, job: str, damage) -> None:
-    path = interrupted(spin, job)
-    with h5py.File(path, "r+") as file:
-        damage(file)
-    before = path.read_bytes()
-    for options in ("", " --sweeps 400") if job == "temper" else ("",):
-        one_sentence(spin(f"resume a.h5{options}"), "a.h5 is damaged")
-    refused = one_sentence(spin(f"{JOBS[job]} --out a.h5"), "a.h5")
-    assert "remove" not in refused
-    assert path.read_bytes() == before
-
-
-def test_an_instance_is_part_of_the_identity(spin, tmp_path) -> None:
-    (tmp_path / "i.txt").write_text("3 2\n1 2 1\n2 3 -1\n")
-    line = "anneal i.txt --steps 12 --sweeps 2 --replicas 5 --quiet --checkpoint-every 0 --out a.h5"
+def test_a_folder_that_is_deleted_while_a_run_writes_it(spin, tmp_path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        at_row(patch, 7, interrupt)
-        assert spin(line).status == 130
-    with h5py.File("a.h5", "r+") as file:
-        del file.attrs["model_sha256"]  # as in older files
-        negate(file)
-    one_sentence(spin("resume a.h5"), "is damaged")
+        at_row(patch, 7, lambda: shutil.rmtree(tmp_path / "new"))
+        words = "new/a.h5 was moved, removed or replaced while a run wrote it; all of it is kept in new/a-1.h5"
+        one_sentence(spin(f"{ANNEAL} --checkpoint-every 0 --out new/a.h5"), words)
+    assert spin("resume new/a-1.h5 --quiet").status == 0
+    assert spin(f"{ANNEAL} --out whole.h5").status == 0
+    assert contents(tmp_path / "new/a-1.h5", *OWN) == contents(tmp_path / "whole.h5", *OWN)
+    assert [one.name for one in (tmp_path / "new").iterdir()] == ["a-1.h5"]
+
+
+def test_the_first_command_of_a_file_that_holds_another_run(spin) -> None:
+    interrupted(spin, "anneal")
+    before = Path("a.h5").read_bytes()
+    for line in (f"{ANNEAL} --seed 2", TEMPER, TRANSFER):
+        refused = one_sentence(spin(f"{line} --out a.h5"), "a.h5 holds another run and is never overwritten: choose")
+        assert "remove" not in refused
+    assert Path("a.h5").read_bytes() == before
+
+
+def test_a_damaged_file_is_never_overwritten(spin) -> None:
+    path = interrupted(spin, "anneal")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # nothing that was measured
+    path.write_bytes(content)
+    for line in (f"{ANNEAL} --out a.h5", "resume a.h5"):
+        one_sentence(spin(line), "a.h5 is damaged")
+    assert path.read_bytes() == content
 
 
 def test_a_run_that_was_made_longer_is_known_by_every_command(spin, tmp_path) -> None:
@@ -230,5 +189,5 @@ def test_a_file_that_took_the_place_of_another_before_it_was_locked_is_opened(tm
         return lock(self)
 
     monkeypatch.setattr(Disk, "lock", late)
-    with store.open_to_append(path) as file:
-        assert file.identity()[0]["job"] == "anneal"
+    with files.open_to_write(path) as file:
+        assert file.record.attributes["job"] == "anneal"
