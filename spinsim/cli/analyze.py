@@ -111,7 +111,7 @@ def analyze(
     names = [_name(of) for of, _ in runs]
     summaries, reports, rows = [], [], []
     kept: dict[str, list[tuple[Ising, Any]]] = {}
-    for (of, result), name in zip(runs, names, strict=True):
+    for (_, result), name in zip(runs, names, strict=True):
         job, summary = job_of(result.job), summarize(result)
         summaries.append(summary)
         if len(runs) > 1:
@@ -121,13 +121,14 @@ def analyze(
         lines = [heading(name, result), *lines, *job.analysis(result)]
         if csv:
             rows.append(job.columns(result, by) if by else summary_columns(summary))
+        reports.append(lines)
+    if csv:
+        write_csv(one_below_the_other(names, rows), csv, overwrite)
+    for (of, result), summary, lines in zip(runs, summaries, reports, strict=True):
         if from_configurations:
             lines += _SPINS_COUNTED
         elif len(of) == 1:
             lines += _write_summary(of[0], summary_series(observables_of(result), result.axis.name), summary)
-        reports.append(lines)
-    if csv:
-        write_csv(one_below_the_other(names, rows), csv, overwrite)
     together = _together(kept, choose)
     reports += [told.lines for told in together if told.lines]
     tables = [{"file": name} | as_tables(summary) for name, summary in zip(names, summaries, strict=True)]

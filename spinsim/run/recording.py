@@ -215,8 +215,11 @@ class Recording:
         if self._contents.start is not None:
             words = "initial configurations, one for all where an axis has length 1"
             record.put(f"{START}/spins", Array(self._contents.start, ("sample", "replica", "site"), words))
+        given = {series.group for series, _ in self._contents.given}
+        known = {path.rpartition("/")[0] for path in self._sums}
         for group in self._contents.groups:
-            self._add_group(record, group)
+            if group in self._by_group or group in given | known:  # others are sums of a run that has not begun
+                self._add_group(record, group)
         for path, array in self._best.items():
             axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
             record.put(path, Array(array, axes, words, units))
@@ -247,7 +250,7 @@ class Recording:
         group = record.groups.setdefault(
             name, Record((lambda: self._origin() | attributes) if is_first else attributes)
         )
-        for axis in (one for one in contents.axes(name) if len(contents.scales[one])):  # others are as long as arrays
+        for axis in (one for one in contents.axes(name) if len(contents.scales[one]) and one not in contents.numbered):
             words = axis.replace("_", " ")
             group.arrays[axis] = Array(contents.scales[axis], (axis,), words, contents.units.get(axis, "1"))
         segmented = self._segmented.get(name)

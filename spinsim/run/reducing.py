@@ -148,6 +148,7 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
     scales["level"] = 2 ** scales["level"]
     chosen_of = zip(_NAMED, chosen, strict=False)
     scales |= {one: np.array([names[k] for k in rows]) for one, rows in chosen_of if one in scales}
+    contents = replace(contents, numbered=contents.numbered | (scales.keys() - {*_NAMED, "level"}))
     return _with_group(contents, scales, {name: kind for name, (_, kind) in arrays.items()}, stride, axis)
 
 
@@ -177,9 +178,10 @@ def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) 
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
 
 
-def keeping_in(record: Record) -> Keeping:
+def keeping_in(record: Record) -> Keeping | None:
+    """Return the rows that the run of a record keeps; None where it was cut short before its first checkpoint."""
     if REDUCED not in record.groups:
-        return EVERYTHING
+        return None
     group, measured = record.groups[REDUCED], record.group(MEASUREMENTS).arrays
     names = tuple(name for name, one in measured.items() if len(one.axes) > 1)
     return Keeping(True, int(group.attributes[STRIDE]), names, RANGE in group)

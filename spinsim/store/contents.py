@@ -82,6 +82,7 @@ class Contents:
     given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()  # datasets that are written once, with their values
     start: npt.NDArray[np.int8] | None = None
     """Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites)."""
+    numbered: frozenset[str] = frozenset()  # axes that are numbered from 0, without coordinates in the record
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of a group
     means that its series have a row at every so many-th row of the run alone."""

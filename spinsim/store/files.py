@@ -65,12 +65,12 @@ def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
     """The record of a file, and True if every byte is as it was written; what was added to it is left out."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
+    if not os.path.exists(path):
+        raise InputError(f"{path} is not there: give the path of a spinsim file")
     for _ in range(_TRIES):
         try:
             with open_regular(path) as file:
                 found = _read_open(path, file)
-        except FileNotFoundError:
-            raise InputError(f"{path} is not there: give the path of a spinsim file") from None
         except PermissionError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
         except OSError as error:
@@ -135,11 +135,13 @@ def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
             f"{path} is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it "
             "with h5py"
         )
+    if schema == "foreign":
+        return InputError(f"{path} is not a file of spinsim: give one that it wrote")
     if schema:
         return InputError(
             f"{path} has schema {schema}, this version of spinsim reads {sealed.SCHEMA}: use a newer spinsim"
         )
-    return InputError(f"{path} is damaged or no file of spinsim: give a file that spinsim wrote")
+    return damaged(path, "the seal at its beginning is none")
 
 
 def _has_segments(path: str | os.PathLike[str]) -> bool:

@@ -1,7 +1,8 @@
 """Records as HDF5 groups: dimension scales on every axis, units, one order, no time stamps: equal records, equal bytes.
 
 An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as
-equal couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
+equal couplings of a large lattice, is stored as its fill value; one that is mostly zeros is compressed, as sums of few
+measurements are. Arrays in segments become virtual datasets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from spinsim.store.segments import Stored
 LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 reads it; headers have checksums, so that damage is an error at once
 _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
-_CHUNK_BYTES: Final = 2**20
+_CHUNK: Final = 2**17  # numbers of a chunk
+_SMALL: Final = 2**13  # bytes of an array that is stored as it is
+_MOST_FILLED: Final = 4
+"""Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
 _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
 
 
@@ -51,9 +55,11 @@ def _written(group: h5py.Group, name: str, array: Array) -> h5py.Dataset:
     if isinstance(values, Stored):
         dataset = _stored(group, name, values)
     elif values.size > 1 and not any(values.strides):
-        chunks = tuple(max(1, min(length, _CHUNK_BYTES)) for length in values.shape)
-        fill = values.flat[0]
-        dataset = group.create_dataset(name, values.shape, values.dtype, chunks=_thinned(chunks), fillvalue=fill)
+        chunks, fill = _chunks(values.shape), values.flat[0]
+        dataset = group.create_dataset(name, values.shape, values.dtype, chunks=chunks, fillvalue=fill)
+    elif values.nbytes > _SMALL and _MOST_FILLED * np.count_nonzero(values) < values.size:
+        how: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+        dataset = group.create_dataset(name, data=values, chunks=_chunks(values.shape), **how)
     else:
         dataset = group.create_dataset(name, data=values)
     dataset.attrs.update({"long_name": array.long_name, "units": array.units})
@@ -71,13 +77,13 @@ def _stored(group: h5py.Group, name: str, values: Stored) -> h5py.Dataset:
     return dataset
 
 
-def _thinned(chunks: tuple[int, ...]) -> tuple[int, ...]:
-    """Chunks of an array without numbers of its own: HDF5 refuses those of 4 GiB or more."""
-    room, kept = _CHUNK_BYTES, []
-    for length in reversed(chunks):
-        kept.append(min(length, max(1, room)))
-        room //= kept[-1]
-    return tuple(reversed(kept))
+def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks of so many numbers, whole along the last axes."""
+    room, chunks = _CHUNK, list[int]()
+    for length in reversed(shape):
+        chunks.append(max(1, min(length, room)))
+        room //= chunks[-1]
+    return tuple(reversed(chunks))
 
 
 def _bare_dimension(group: h5py.Group, name: str, length: int) -> h5py.Dataset:

@@ -22,7 +22,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 class NoSealError(Exception):
-    """The file does not begin with a seal of this version; its text is the schema where it is another one."""
+    """The file does not begin with a seal of this version; its text is the schema, or HDF5, where it is another one."""
 
 
 class Seal(NamedTuple):
@@ -50,7 +50,7 @@ def seal_of(file: BinaryIO | io.RawIOBase) -> Seal:
     if schema is not None and schema[1].decode() != SCHEMA:
         raise NoSealError(schema[1].decode())
     if found is None:
-        raise NoSealError("HDF5" if head.startswith(_HDF5) else "")
+        raise NoSealError("HDF5" if head.startswith(_HDF5) else "" if head.startswith(b"spinsim") else "foreign")
     sha256, size, parts = (one.decode() for one in found.groups())
     seal = Seal(sha256, int(size), parts)
     if seal.text() != head:

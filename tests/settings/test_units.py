@@ -7,7 +7,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from harness import one_sentence, run
+from harness import run
 from made_up import LADDER, tempered
 
 import spinsim as ss
@@ -65,14 +65,16 @@ def test_anneal(model, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_temper(model, tmp_path) -> None:
+def test_temper(model, tmp_path, capsys, monkeypatch) -> None:
     ladder = np.array([1.5, 2.0, 2.5, 3.0])
     one, other = (ss.temper(m, j * ladder, 640, 20, magnetization_modes=True) for j, m in enumerate(both(model), 1))
     for name in ("magnetization", "overlap", "link_overlap", "permutation", "round_trips", "best_spins"):
         np.testing.assert_array_equal(getattr(other, name), getattr(one, name))
     np.testing.assert_array_equal(other.energy, 2 * one.energy)
     check_tables(ss.table(one), ss.table(other))
-    with h5py.File(other.save(tmp_path / "run.h5")) as file:
+    path = other.save(tmp_path / "run.h5")
+    assert run(capsys, monkeypatch, "analyze", path).status == 0
+    with h5py.File(path) as file:
         assert {path: file[path].attrs["units"] for path in UNITS} == UNITS
         assert file["summary/energy_per_site"].attrs["units"] == "coupling unit"
         assert file["summary/susceptibility"].attrs["units"] == "1 / coupling unit"
@@ -197,22 +199,3 @@ def test_onsager_scales() -> None:
     np.testing.assert_allclose(onsager.energy(3 * temperature, 3.0), 3 * onsager.energy(temperature))
     np.testing.assert_allclose(onsager.specific_heat(3 * temperature, 3.0), onsager.specific_heat(temperature))
     np.testing.assert_allclose(onsager.magnetization(3 * temperature, 3.0), onsager.magnetization(temperature))
-
-
-def test_files_that_say_units_of_j_are_read(tmp_path) -> None:
-    """As versions before this rule wrote them; their numbers were plain too."""
-    result = ss.anneal(ss.Ising(ss.square(4), 2.0), [4.0, 2.0], replicas=4)
-    path = result.save(tmp_path / "run.h5")
-    with h5py.File(path, "r+") as file:
-        for name, units in UNITS.items():
-            file[name].attrs["units"] = units.replace("coupling unit / k_B", "|J|/k_B").replace("coupling unit", "|J|")
-    np.testing.assert_array_equal(ss.load(path).energy, result.energy)
-
-
-def test_a_file_begun_at_other_couplings_between_layers_is_not_mixed(do, capsys, monkeypatch) -> None:
-    path = do("transfer --layer chain --width 4 --k 0.2,0.3 --quiet --device cpu")
-    with h5py.File(path, "r+") as file:
-        file["spectrum/k_time"][:] = [0.1, 0.3]
-        del file.attrs["finished"]
-        file.attrs.create("finished", np.bytes_(b""), dtype="S25")
-    one_sentence(run(capsys, monkeypatch, "resume", path), "was begun with k_time = 0.1", "mean 0.2 now")

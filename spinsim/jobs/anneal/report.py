@@ -82,7 +82,7 @@ def _numbers(result: AnnealResult) -> dict[str, Any]:
     model, anneals, lowest, rows = result.model, result.anneals, result.lowest_energy, len(result.energy)
     settings = result.config[result.job]
     numbers: dict[str, Any] = {"steps": rows, "planned_steps": rows if settings["growing"] else settings["steps"]}
-    numbers["lowest_energy"] = float(lowest.min()) if lowest.size else None
+    numbers |= {"lowest_energy": float(lowest.min()) if lowest.size else None, "last_energy_per_site": None}
     if lowest.size:
         numbers["lowest_energy_per_site"] = float(lowest.min()) / model.sites
         if model.samples > 1:
