@@ -127,9 +127,9 @@ def has_others(group: h5py.Group, named: Named) -> bool:
         if own in named[0]:
             if has_others(group[name], named):
                 return True
-        elif own not in named[1] and not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item)):
-            return True
-        elif own in named[1] and set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}:
+        elif (own not in named[1] and not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item))) or (
+            own in named[1] and set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}
+        ):
             return True
     return False
 

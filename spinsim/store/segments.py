@@ -147,9 +147,7 @@ def check_free(path: Path, has_segments: bool) -> None:
     """Refuse a new file with segments where others lie in their place, which an earlier file of this name left."""
     folder = folder_of_segments(path)
     if has_segments and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(
-            f"{folder} has rows of another run, which are never overwritten: move it, or {another_path()}"
-        )
+        raise InputError(f"{folder} has rows of another run, which are never overwritten: move it, or {another_path()}")
 
 
 def verify(folder: Path, segment: Segment) -> None:

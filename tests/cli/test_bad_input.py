@@ -149,7 +149,7 @@ COMMANDS = [
     ("anneal good.mc --couplings gaussian", "couplings 'gaussian'", "leave one out"),
     # where results go
     ("anneal --size 4 --seed 9 --out run.h5", "run.h5", "holds another run", "--out"),
-    ("anneal --size 4 --out text.h5", "text.h5", "not an HDF5 file", "never overwritten"),
+    ("anneal --size 4 --out text.h5", "text.h5", "no file of spinsim", "never overwritten"),
     ("anneal --size 4 --out foreign.h5", "foreign.h5", "never overwritten"),
     ("anneal --size 4 --out folder", "folder", "is a directory", "never overwritten"),
     ("anneal --size 4 --out dangling.h5", "dangling.h5", "never overwritten"),
@@ -161,14 +161,14 @@ COMMANDS = [
     # results that are none
     ("show missing.h5", "missing.h5", "is not there"),
     ("show folder", "folder", "is a directory"),
-    ("show text.h5", "text.h5", "not an HDF5 file"),
-    ("show foreign.h5", "foreign.h5", "schema 'None'"),
-    ("show hollow.h5", "hollow.h5", "is damaged"),
-    ("show cut.h5", "cut.h5", "not an HDF5 file"),
-    (f"show {'long' * 100}", "longlong", "is not there"),
+    ("show text.h5", "text.h5", "is damaged or no file of spinsim"),
+    ("show foreign.h5", "foreign.h5", "is an HDF5 file without the seal of spinsim 1.0"),
+    ("show hollow.h5", "hollow.h5", "is an HDF5 file without the seal of spinsim 1.0"),
+    ("show cut.h5", "cut.h5", "is damaged, its bytes are not those of its SHA-256"),
+    (f"show {'long' * 100}", "longlong", "too long"),
     ("plot missing.h5", "missing.h5", "is not there"),
-    ("plot text.h5", "text.h5", "not an HDF5 file"),
-    ("plot foreign.h5", "foreign.h5", "schema 'None'"),
+    ("plot text.h5", "text.h5", "is damaged or no file of spinsim"),
+    ("plot foreign.h5", "foreign.h5", "is an HDF5 file without the seal of spinsim 1.0"),
 ]
 
 

@@ -15,7 +15,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.running import AnnealPlan, AnnealSearch
+from spinsim.jobs.anneal.running import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
 from spinsim.run.common import to_file
@@ -188,28 +188,6 @@ def test_an_interrupted_search_has_the_same_bits(tmp_path: Path, stop: int, devi
     resumed = ss.resume(path)
     same_anneals(resumed, whole)
     np.testing.assert_array_equal(resumed.best_states, whole.best_states)
-
-
-def test_a_file_with_room_for_more_anneals_is_resumed(tmp_path: Path, monkeypatch) -> None:
-    """Earlier versions made room for a hundred at least, however many replicas there are."""
-
-    def interrupt(updates: int) -> None:
-        nonlocal calls
-        calls += updates > 0
-        if calls == 8:  # of the second anneal
-            raise KeyboardInterrupt
-
-    calls, path, how = 0, tmp_path / "a.h5", HOW | {"target": -1000}
-    monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
-    monkeypatch.setattr("spinsim.jobs.anneal.running._BYTES", 0)
-    monkeypatch.setattr("spinsim.jobs.anneal.running._FEWEST", 100)
-    with pytest.raises(KeyboardInterrupt):
-        ss.anneal(MODEL, out=path, checkpoint_every=0, on_updates=interrupt, **how)
-    monkeypatch.setattr("spinsim.jobs.anneal.running._FEWEST", 8)
-    monkeypatch.setattr(AnnealSearch, "is_met", property(lambda search: search.number >= 10))
-    resumed = ss.resume(path).anneals
-    assert resumed is not None
-    assert len(resumed.energy) == resumed.done > 8
 
 
 def test_the_command_says_whether_the_target_was_met(tmp_path: Path, capsys, monkeypatch) -> None:

@@ -256,56 +256,12 @@ def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeyp
         assert np.array_equal(array, sums(whole)[name]), name
 
 
-@pytest.mark.parametrize(
-    "names", ["level_open", "level_open chain", "overlap_histogram overlap_cell", "block_sums", "energy_sums"]
-)
-def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, names: str) -> None:
-    path = reduced.save(tmp_path / "a.h5")
-    with h5py.File(path, "r+") as file:
-        for name in names.split():
-            del file["reduced"][name]
-    with pytest.raises(InputError, match="damaged"):
-        ss.load(path)
-
-
-@pytest.mark.parametrize("how", [FEW, {**HOW, "series": "none"}], ids=["few", "none"])
-def test_a_file_without_any_sums_is_refused(tmp_path: Path, capsys, monkeypatch, how) -> None:
-    """Finished, with its checkpoints and as a copy that has none, and interrupted."""
-    finished = ss.temper(MODEL, sweeps=800, out=tmp_path / "finished.h5", **how)
-    finished.save(tmp_path / "copy.h5")
-
-    def interrupt(updates: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ss.temper(MODEL, sweeps=80_000, out=tmp_path / "begun.h5", on_updates=interrupt, **how)
-    for name in ("finished", "copy", "begun"):
-        with h5py.File(tmp_path / f"{name}.h5", "r+") as file:
-            del file["reduced"]
-        checked = run(capsys, monkeypatch, "check", tmp_path / f"{name}.h5")
-        assert checked.status != 0, name
-        assert "sums" in checked.out + checked.err, name
-        with pytest.raises(InputError, match="damaged"):
-            ss.resume(tmp_path / f"{name}.h5", sweeps=100_000)
-
-
 @pytest.mark.parametrize(("limit", "keeps_rows"), [(0.001, False), (0.02, True)])
 def test_no_row_is_kept_where_one_takes_more_than_its_part_of_the_limit(limit: float, keeps_rows: bool) -> None:
     """A quarter of the limit is for rows, of which one takes some 500 bytes; sums are over all measurements."""
     found = ss.temper(MODEL, sweeps=800, **{**HOW, "series_limit": limit})
     assert (len(found.sweep) > 0) == keeps_rows
     assert found.reduced.measurements == 400
-
-
-@pytest.mark.parametrize("stride", [0, 2, 2**40])
-def test_a_file_with_another_stride_is_refused(tmp_path: Path, stride: int) -> None:
-    path = tmp_path / "a.h5"
-    ss.temper(MODEL, sweeps=800, out=path, **FEW)
-    with h5py.File(path, "r+") as file:
-        file["reduced"].attrs["stride"] = stride
-    for use in (ss.load, lambda path: ss.resume(path, sweeps=1600)):
-        with pytest.raises(InputError, match=f"damaged, of the stride {stride}"):
-            use(path)
 
 
 def test_show_has_the_averages_of_a_quantum_run_that_has_kept_few_rows(tmp_path: Path, capsys, monkeypatch) -> None:

@@ -105,7 +105,7 @@ def test_every_altered_byte_comes_to_light(path: Path) -> None:
         altered = bytearray(content)
         altered[at] ^= 1 << at % 8
         path.write_bytes(altered)
-        with pytest.raises(InputError, match="is damaged|has schema spinsim/"):
+        with pytest.raises(InputError, match=r"is damaged|has schema spinsim/"):
             identity.verify(path)
 
 
@@ -135,7 +135,10 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: path.write_bytes(path.read_bytes().replace(b"spinsim/1 ", b"spinsim/2 ", 1)),
         "a.h5 has schema spinsim/2, this version of spinsim reads spinsim/1: use a newer spinsim",
     ),
-    "a pipe": (lambda path: (path.unlink(), os.mkfifo(path)), "a.h5 is a pipe or a device, which may have no end: give a file"),
+    "a pipe": (
+        lambda path: (path.unlink(), os.mkfifo(path)),
+        "a.h5 is a pipe or a device, which may have no end: give",
+    ),
 }
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import spinsim as ss
-from spinsim.jobs.temper.result import TemperResult
-from spinsim.record import Record
+from spinsim.jobs.temper.result import TemperResult, read
+from spinsim.jobs.temper.settings import Temper
+from spinsim.record import Array, Record
+from spinsim.settings.config import build_config
 
 CROSSING = 2.0
 LADDER = np.linspace(1.8, 2.2, 8)
+STATE = ("step", "sample", "copy", "temperature")
+ATTRIBUTES = {
+    "job": "temper", "command": "made up", "config_sha256": "0" * 64, "engine": "none", "spinsim_version": "0",
+    "dynamics": "1", "created": "2020-01-01T00:00:00+00:00", "finished": "2020-01-01T00:00:00+00:00",
+}  # fmt: skip
 
 
 def tempered(
@@ -31,22 +38,23 @@ def tempered(
     replicas = np.arange(copies * len(ladder)).reshape(copies, -1)
     permutation = np.random.default_rng(seed).permuted(np.tile(replicas, (steps, samples, 1, 1)), axis=-1)
     attempts = np.full((samples, len(ladder) - 1), steps * every)
-    return TemperResult(
-        model=model,
-        temperature=ladder,
-        sweep=every * np.arange(1, steps + 1),
-        energy=np.rint(sites * (ladder - 4 + 0.3 * random.normal(size=state))),
-        magnetization=order_parameter(state),
-        overlap=order_parameter(between),
-        permutation=permutation,
-        attempts=attempts,
-        accepts=random.binomial(attempts, 0.4),
-        round_trips=random.poisson(5, (samples, copies * len(ladder))),
-        record=Record({
-            "job": "temper", "config": "{}", "command": "made up", "config_sha256": "0" * 64, "engine": "none",
-            "spinsim_version": "0", "dynamics": "1", "finished": "2020-01-01T00:00:00+00:00",
-        }),
-    )  # fmt: skip
+    arrays = {
+        "measurements/temperature": Array(ladder, ("temperature",)),
+        "measurements/sweep": Array(every * np.arange(1, steps + 1), ("step",)),
+        "measurements/energy": Array(np.rint(sites * (ladder - 4 + 0.3 * random.normal(size=state))), STATE),
+        "measurements/magnetization": Array(order_parameter(state), STATE),
+        "measurements/overlap": Array(order_parameter(between), ("step", "sample", "copy_pair", "temperature")),
+        "tempering/permutation": Array(permutation, STATE),
+        "tempering/attempts": Array(attempts, ("sample", "pair")),
+        "tempering/accepts": Array(random.binomial(attempts, 0.4), ("sample", "pair")),
+        "tempering/round_trips": Array(random.poisson(5, (samples, copies * len(ladder))), ("sample", "replica")),
+    }
+    settings = {"temperatures": "1.8:2.2:8", "sweeps": steps * every, "measure_every": every}
+    config = build_config(Temper, {"temper": settings, "run": {"replicas": copies}})
+    record = Record(ATTRIBUTES | {"config": config.json(None)})
+    for path, array in arrays.items():
+        record.put(path, array)
+    return read(record, model)
 
 
 def frozen(result: TemperResult) -> TemperResult:
