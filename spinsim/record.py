@@ -1,4 +1,4 @@
-"""A run as data: named arrays with axes and units, attributes, and groups of the same. Files, tables and results show it.
+"""A run as data: named arrays with axes and units, attributes and groups, which files, tables and results show.
 
 Groups nest as those of an HDF5 file do. An array is found by its path, such as ``measurements/energy``.
 """
@@ -74,7 +74,9 @@ class Record:
         return holder.arrays[name].values
 
     def get(self, path: str) -> npt.NDArray[Any] | None:
-        return self[path] if path in self else None
+        holder, name = self._holder(path)
+        array = None if holder is None else holder.arrays.get(name)
+        return None if array is None else array.values
 
     def group(self, name: str) -> Record:
         """The group of a name, empty where there is none."""

@@ -1,8 +1,8 @@
-"""Records as HDF5 groups: dimension scales on every axis, units, one order and no time stamps, so that equal records make
-equal bytes.
+"""Records as HDF5 groups: dimension scales on every axis, units, and equal bytes for equal records.
 
-An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as equal
-couplings of a large lattice, is stored as its fill value. Arrays in segments become virtual datasets.
+Names are written in one order, without time stamps. An axis without coordinates is a dimension of netCDF-4 without a
+variable. An array that repeats one number, such as equal couplings of a large lattice, is stored as its fill value.
+Arrays in segments become virtual datasets.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK_BYTES: Final = 2**20
 _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
+
+_WORDS: Final = frozenset({"long_name", "units"})
 
 
 def write_group(group: h5py.Group, record: Record) -> None:
@@ -112,7 +114,7 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
         elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
             is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
             values = Stored.in_file(item, path) if is_lazy else _values(item)
-            words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
+            words = {key: _text(item.attrs.get(key, "")) for key in _WORDS}
             record.arrays[name] = Array(values, _axes(item, name), **words)
     return record
 
@@ -120,16 +122,17 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
 def has_others(group: h5py.Group, named: Named) -> bool:
     """True if a group, or one within it, has attributes, arrays or groups that are not named."""
     where = group.name.strip("/")
-    if {name for name in group.attrs if name not in _OF_HDF5} - named[0][where]:
+    if set(group.attrs) - _OF_HDF5 - named[0][where]:
         return True
     for name in group:
-        own = f"{where}/{name}".lstrip("/")
+        own, item = f"{where}/{name}".lstrip("/"), group.get(name)
         if own in named[0]:
-            if has_others(group[name], named):
-                return True
-        elif (own not in named[1] and not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item))) or (
-            own in named[1] and set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}
-        ):
+            is_other = has_others(item, named)
+        elif own in named[1]:
+            is_other = bool(set(item.attrs) - _OF_HDF5 - _WORDS)
+        else:
+            is_other = not (isinstance(item, h5py.Dataset) and _is_bare(item))
+        if is_other:
             return True
     return False
 

@@ -1,8 +1,8 @@
 """Files with a seal: 512 bytes in front of an HDF5 file that hold the SHA-256 of every byte behind them.
 
-HDF5 calls such bytes a user block; h5py, h5netcdf, xarray and netCDF4 open the files as they are. Damage is found before
-HDF5 reads a byte. A second SHA-256, of the parts that spinsim wrote, tells a file to which a user has added something
-from a damaged one.
+HDF5 calls such bytes a user block; h5py, h5netcdf, xarray and netCDF4 open the files as they are. Damage is found
+before HDF5 reads a byte. A second SHA-256, of the parts that spinsim wrote, tells a file to which a user has added
+something from a damaged one.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Stored:
         if not self.is_virtual and not self.segments:
             return _read(Path(self.path), self.name, which)
         if not isinstance(which, slice) or which.step not in (None, 1):
-            return self[:][which]
+            return np.asarray(self[:][which])
         (first, stop, _), row = which.indices(len(self)), 0
         pieces = [np.empty((0, *self.shape[1:]), self.dtype)]
         for one in self.segments:
