@@ -64,7 +64,8 @@ class Recording:
     """Rows and sums of a run under way; ``save`` writes them into its file, if it has one.
 
     Rows of large groups go into segments of the file. ``in_words`` names rows in a refusal and says how to have fewer;
-    ``keeps_rows`` is False where a run is only timed.
+    ``keeps_rows`` is False where a run is only timed. ``saved_as`` has the paths of datasets that say the same as
+    arrays of checkpoints, by the names of these arrays: they are stored once.
     """
 
     def __init__(

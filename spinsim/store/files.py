@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str]) -> Record:
 
 
 def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
-    """The record of a file, and True if every byte is as it was written; what was added to it is left out."""
+    """The record of a file, and True if every byte is as it was written; additions of others are left out of it."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
     if not os.path.exists(path):

@@ -28,6 +28,8 @@ _MOST_FILLED: Final = 4
 """Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
 _OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
 
+_WORDS: Final = frozenset({"long_name", "units"})
+
 
 def write_group(group: h5py.Group, record: Record) -> None:
     """Write attributes, arrays and groups of a record into an empty group of a file."""
@@ -117,7 +119,7 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
         elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
             is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
             values = Stored.in_file(item, path) if is_lazy else _values(item)
-            words = {key: _text(item.attrs.get(key, "")) for key in ("long_name", "units")}
+            words = {key: _text(item.attrs.get(key, "")) for key in _WORDS}
             record.arrays[name] = Array(values, _axes(item, name), **words)
     return record
 
@@ -125,17 +127,17 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
 def has_others(group: h5py.Group, named: Named) -> bool:
     """True if a group, or one within it, has attributes, arrays or groups that are not named."""
     where = group.name.strip("/")
-    if {name for name in group.attrs if name not in _OF_HDF5} - named[0][where]:
+    if set(group.attrs) - _OF_HDF5 - named[0][where]:
         return True
     for name in group:
-        own = f"{where}/{name}".lstrip("/")
+        own, item = f"{where}/{name}".lstrip("/"), group.get(name)
         if own in named[0]:
-            if has_others(group[name], named):
-                return True
+            is_other = has_others(item, named)
         elif own in named[1]:
-            if set(group[name].attrs) - _OF_HDF5 - {"long_name", "units"}:
-                return True
-        elif not (isinstance(item := group.get(name), h5py.Dataset) and _is_bare(item)):
+            is_other = bool(set(item.attrs) - _OF_HDF5 - _WORDS)
+        else:
+            is_other = not (isinstance(item, h5py.Dataset) and _is_bare(item))
+        if is_other:
             return True
     return False
 

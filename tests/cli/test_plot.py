@@ -16,8 +16,7 @@ from spinsim import cli
 from spinsim.analysis.figures import FORMATS, save_figure
 from spinsim.cli.plot import _stem
 from spinsim.jobs.anneal.figures import cut_figure, landscape_figure
-from spinsim.jobs.anneal.result import AnnealResult, anneal_contents
-from spinsim.store import create
+from spinsim.jobs.anneal.result import AnnealResult
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +195,11 @@ def test_plot_refuses(file, monkeypatch, capsys, arguments, words):
 
 
 def test_plot_refuses_a_file_without_steps(tmp_path, capsys):
-    create(tmp_path / "new.h5", ss.Ising(ss.square(4)), anneal_contents(1, 2), 1, {"job": "anneal"}, 2)
+    def interrupt(updates: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], 1, 2, out=tmp_path / "new.h5", on_updates=interrupt)
     assert run(tmp_path / "new.h5") == 2
     assert "no finished step" in capsys.readouterr().err
     assert names(tmp_path) == {"new.h5"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -233,27 +232,6 @@ def test_searches_without_groups_keep_their_identity() -> None:
     assert Temper.identity(tables, None) == config.sha256(None)
     old = Temper.from_tables(tables).temper
     assert (old.groups, old.restart_after) == (1, 0)
-
-
-def test_a_file_from_before_there_were_groups_goes_on_as_it_began(tmp_path: Path, capsys, monkeypatch) -> None:
-    """By ``resume``, by a longer one, and by its command, whose search would have more copies and groups now."""
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "search.h5"
-    path.write_bytes(gzip.decompress((DATA / "search-of-one-group.h5.gz").read_bytes()))
-    begun = ss.load(path)
-    assert not begun.finished
-    command = begun.attributes["command"].replace("--time-limit 0.3 ", "--time-limit {} ").split()[1:]
-    assert run(capsys, monkeypatch, "resume", path, "--quiet").status == 0
-    assert run(capsys, monkeypatch, "resume", path, "--time-limit", "0.4", "--quiet").status == 0
-    assert run(capsys, monkeypatch, *(word.format(0.5) for word in command)).status == 0
-    found = ss.load(path)
-    assert found.search is not None
-    assert found.search.restarts is None
-    assert found.search.elapsed >= 0.5
-    assert found.config["run"]["replicas"] == 4
-    plain = ss.temper(found.model, "0.5:2:3", 40, 20, 4)
-    np.testing.assert_array_equal(found.energy, plain.energy[: len(found.energy)])
-    assert run(capsys, monkeypatch, "check", path).status == 0
 
 
 def test_a_restart_is_due_once_nothing_lower_is_met() -> None:

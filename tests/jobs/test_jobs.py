@@ -66,9 +66,7 @@ def test_what_a_job_does_not_have_is_refused_in_a_sentence(line, words, file, kn
 
 
 def test_without_that_line_the_file_is_of_no_known_job(file, capsys, monkeypatch):
-    one_sentence(
-        run(capsys, monkeypatch, "show", file), "holds a run of tally, a job that this version of spinsim lacks"
-    )
+    one_sentence(run(capsys, monkeypatch, "show", file), "a run of tally, a job that this version of spinsim lacks")
     with pytest.raises(KeyError):
         job_of("tally")
 

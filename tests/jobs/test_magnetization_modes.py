@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import h5py
@@ -76,26 +75,8 @@ def test_a_file_without_them_is_analysed_resumed_and_made_longer(do, capsys, mon
     with h5py.File(path) as file:
         assert "magnetization_mode" not in file["measurements"]
         assert ("overlap_mode" in file["measurements"]) == (replicas == 2)
-        assert "correlation_length_over_L" not in file["summary"]
+        assert "summary" not in file
     assert len(ss.load(path).energy) == 40
-
-
-@pytest.mark.parametrize("out", ["", "--out a.h5"])
-def test_a_file_from_before_the_setting_keeps_what_it_has(do, capsys, monkeypatch, out: str) -> None:
-    path = do(f"{COMMAND} {out} --magnetization-modes")
-    with h5py.File(path, "r+") as file:  # as earlier versions wrote it
-        tables = json.loads(file.attrs["config"])
-        del tables["temper"]["magnetization_modes"]
-        file.attrs["config"] = json.dumps(tables, sort_keys=True, separators=(",", ":"))
-    do(f"{COMMAND} {out}")
-    assert [each.name for each in path.parent.glob("*.h5")] == [path.name]
-    do(f"resume {path} --sweeps 400")
-    result = ss.load(path)
-    assert result.magnetization_mode.shape == (40, 1, 2, 2, 2)
-    do(f"check {path}")
-    if out:
-        do(f"{COMMAND.replace('200', '600')} {out}")
-        assert len(ss.load(path).magnetization_mode) == 60
 
 
 def test_saved_configurations_are_counted_again_without_them() -> None:

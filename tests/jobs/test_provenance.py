@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import h5py
 import numpy as np
-import pytest
 
 import spinsim as ss
 
@@ -43,24 +40,6 @@ def test_a_quantum_run_is_described_in_space() -> None:
     result = ss.quantum(ss.EdwardsAnderson(ss.chain(4), 2, 5), k=0.3, slices=4, sweeps=2, measure_every=1, thermalize=0)
     wanted = {"lattice": "chain", "size": "4", "sites": 4, "couplings": "pm-j", "disorder_seed": 5, "samples": 2}
     assert wanted.items() <= result.config["model"].items()
-
-
-@pytest.mark.parametrize("instance", ["python:cubic-2x2x2-pm-j", "G.txt"])
-def test_files_of_earlier_versions_name_no_other_lattice_and_go_on(tmp_path: Path, instance: str) -> None:
-    path, model = tmp_path / "run.h5", ss.EdwardsAnderson(ss.cubic(2), samples=2, seed=3)
-    ss.temper(model, **SHORT, out=path)
-    with h5py.File(path, "r+") as file:
-        tables = json.loads(file.attrs["config"])
-        tables["model"] = {
-            "instance": instance, "lattice": "square", "size": "32", "boundary": "periodic", "couplings": "ferromagnet",
-            "couplings_along": None, "bond_fraction": 0.5, "field": 0.0, "dilution": 0.0, "random_field": 0.0,
-            "samples": 1, "disorder_seed": 0,
-        }  # fmt: skip
-        file.attrs["config"] = json.dumps(tables)
-    said = ss.load(path).config["model"]
-    wanted = {"instance": instance, "lattice": "cubic", "size": "2x2x2", "samples": 2}
-    assert wanted.items() <= said.items()
-    assert len(ss.resume(path, sweeps=4).sweep) == 4
 
 
 def test_a_model_that_is_read_from_a_file_knows_its_seed(tmp_path: Path) -> None:

@@ -250,16 +250,6 @@ def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeyp
         assert np.array_equal(array, sums(whole)[name]), name
 
 
-@pytest.mark.parametrize("names", ["level_sums", "overlap_histogram overlap_cell", "block_sums", "energy_sums"])
-def test_a_file_without_a_part_of_its_sums_is_refused(reduced, tmp_path: Path, names: str) -> None:
-    path = reduced.save(tmp_path / "a.h5")
-    with h5py.File(path, "r+") as file:
-        for name in names.split():
-            del file["reduced"][name]
-    with pytest.raises(InputError, match="damaged"):
-        ss.load(path)
-
-
 @pytest.mark.parametrize(("limit", "keeps_rows"), [(0.001, False), (0.02, True)])
 def test_no_row_is_kept_where_one_takes_more_than_its_part_of_the_limit(limit: float, keeps_rows: bool) -> None:
     """A quarter of the limit is for rows, of which one takes some 500 bytes; sums are over all measurements."""

@@ -7,9 +7,8 @@ import json
 import h5py
 import numpy as np
 import pytest
-from damage import small_file
 from exact import assert_agree, enumerate_states, replica_mean
-from harness import one_sentence, run
+from harness import run
 
 import spinsim as ss
 from spinsim.analysis.figures import averages_figure
@@ -97,18 +96,3 @@ def test_fields_that_favour_a_sublattice_leave_connected_quantities_out() -> Non
         names = ss.table(ss.temper(model, [2.0, 3.0], sweeps=160, thermalize=0)).columns
         assert ("staggered_susceptibility" in names) == ("staggered_binder_cumulant" in names) == there
         assert "abs_staggered_magnetization" in names
-
-
-def test_files_of_versions_that_did_not_measure_it_are_extended(tmp_path, capsys, monkeypatch) -> None:
-    path = tmp_path / "temper.h5"
-    path.write_bytes(small_file("temper"))
-    before = ss.load(path)
-    sweeps = 2 * before.config["temper"]["sweeps"]
-    assert run(capsys, monkeypatch, "resume", path, "--sweeps", sweeps, "--quiet").status == 0
-    after = ss.load(path)
-    assert len(after.energy) == 2 * len(before.energy)
-    assert before.model.is_bipartite
-    assert not after.has_staggered
-    options = "--observable", "staggered_magnetization"
-    other = ss.temper(ss.EdwardsAnderson(ss.cubic(4, periodic=False)), [1.0, 2.0], 160, 0).save(tmp_path / "other.h5")
-    one_sentence(run(capsys, monkeypatch, "plot", path, other, *options), "has no staggered magnetisation", "choose")

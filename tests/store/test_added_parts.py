@@ -68,9 +68,7 @@ def test_an_analysis_leaves_the_file_as_it_is(path, capsys, monkeypatch) -> None
 def test_going_on_drops_them_only_where_that_is_asked_for(path, capsys, monkeypatch) -> None:
     before = path.read_bytes()
     words = "a.h5 has parts that another program added, which going on would drop: copy them elsewhere, then spinsim"
-    one_sentence(
-        run(capsys, monkeypatch, "resume", path, "--sweeps", 150), words, "resume --drop-added goes on without"
-    )
+    one_sentence(run(capsys, monkeypatch, "resume", path, "--sweeps", 150), words, "resume --drop-added goes on")
     with pytest.raises(ss.InputError, match=r"then ss.resume\(path, drop_added=True\) goes on without them"):
         ss.resume(path, sweeps=150)
     assert path.read_bytes() == before
@@ -92,6 +90,4 @@ def test_a_damaged_file_with_additions_is_told_as_damaged(path, capsys, monkeypa
     with h5py.File(path, "r+") as file:
         file["measurements/energy"][3, 0, 0, 0] += 4
     for command in ("check", "show", "resume", "analyze"):
-        one_sentence(
-            run(capsys, monkeypatch, command, path), "a.h5 is damaged, parts of it are not as spinsim wrote them"
-        )
+        one_sentence(run(capsys, monkeypatch, command, path), "is damaged, parts of it are not as spinsim wrote them")

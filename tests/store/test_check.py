@@ -60,9 +60,7 @@ def test_one_changed_bit_of_any_array_comes_to_light(finished, check, capsys, mo
         data = bytearray(content)
         data[at] ^= 4
         Path("a.h5").write_bytes(data)
-        one_sentence(
-            check("a.h5"), "a.h5 is damaged, parts of it are not as spinsim wrote them: take another copy of it"
-        )
+        one_sentence(check("a.h5"), "a.h5 is damaged, parts of it are not as spinsim wrote them: take another copy")
         if name.endswith("energy"):
             one_sentence(run(capsys, monkeypatch, "resume", "a.h5"), "a.h5 is damaged")
         assert Path("a.h5").read_bytes() == data

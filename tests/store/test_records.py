@@ -105,7 +105,7 @@ def test_every_altered_byte_comes_to_light(path: Path) -> None:
         altered = bytearray(content)
         altered[at] ^= 1 << at % 8
         path.write_bytes(altered)
-        with pytest.raises(InputError, match="is damaged|has schema spinsim/"):
+        with pytest.raises(InputError, match=r"is damaged|has schema spinsim/"):
             identity.verify(path)
 
 
@@ -137,7 +137,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a pipe": (
         lambda path: (path.unlink(), os.mkfifo(path)),
-        "a.h5 is a pipe or a device, which may have no end: give a file",
+        "a.h5 is a pipe or a device, which may",
     ),
 }
 

@@ -89,9 +89,8 @@ def test_kill_9_while_a_file_takes_its_place(do, tmp_path, number: int, after: b
     folder.mkdir()
     path = folder / "a.h5"
     line = TEMPER + " --checkpoint-every 0"
-    code = "import spinsim.engine.cpu as c; c.AT_ONCE = 1\n" + KILLED.format(
-        number, "replace(*names)" if after else "0"
-    )
+    killed = KILLED.format(number, "replace(*names)" if after else "0")
+    code = f"import spinsim.engine.cpu as c; c.AT_ONCE = 1\n{killed}"
     assert finish(spinsim(folder, *line.split(), code=code)).status == -signal.SIGKILL
     assert not ss.load(path).finished
     assert len(list(folder.iterdir())) == (1 if after else 2)

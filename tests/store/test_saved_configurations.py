@@ -57,5 +57,3 @@ def test_kill_9(tmp_path, capsys, monkeypatch, job) -> None:
 
     line = RUNS[job].replace("--sweeps 120", "--sweeps 24000").replace("--sweeps 2 ", "--sweeps 20000 ")
     assert kill_many(tmp_path, do, f"{line} --quiet", 15, 1.0) > 5
-
-

@@ -1,8 +1,8 @@
 """Damaged copies of files of runs, from a seed; as a program, it shows each to spinsim and says what came of it.
 
 Each line of its standard input is ``FILE SEED COMMAND...`` and asks for one damaged copy and one command; each line of
-its standard output is the JSON list of the kind of damage, the exit status, both streams, True if the command changed the
-file, and False if it succeeded though numbers of the file are not those of the whole one.
+its standard output is the JSON list of the kind of damage, the exit status, both streams, True if the command changed
+the file, and False if it succeeded though numbers of the file are not those of the whole one.
 """
 
 from __future__ import annotations
@@ -91,9 +91,8 @@ def flip_in_the_seal(data: bytearray, random: Random) -> bytes:
 
 def flip_in_a_header(data: bytearray, random: Random) -> bytes:
     """One bit near a mark of HDF5."""
-    marks = [
-        found.start() for found in re.finditer(rb"OHDR|GCOL|FADB|FAHD|OCHK|\x89HDF|FRHP|FHDB|BTHD|BTLF", bytes(data))
-    ]
+    kinds = rb"OHDR|GCOL|FADB|FAHD|OCHK|\x89HDF|FRHP|FHDB|BTHD|BTLF"
+    marks = [found.start() for found in re.finditer(kinds, bytes(data))]
     data[min(random.choice(marks) + random.integers(64), len(data) - 1)] ^= 1 << random.integers(8)
     return bytes(data)
 

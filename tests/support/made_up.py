@@ -22,6 +22,11 @@ from spinsim.settings.shared import GIVEN_MODEL, ModelSettings
 
 CROSSING = 2.0
 LADDER = np.linspace(1.8, 2.2, 8)
+STATE = ("step", "sample", "copy", "temperature")
+ATTRIBUTES = {
+    "job": "temper", "command": "made up", "config_sha256": "0" * 64, "engine": "none", "spinsim_version": "0",
+    "dynamics": "1", "created": "2020-01-01T00:00:00+00:00", "finished": "2020-01-01T00:00:00+00:00",
+}  # fmt: skip
 
 
 def tempered(
