@@ -234,7 +234,10 @@ def reduced_in(
             raise DamageError(f"its sums lack {name}, or have another form of it")
     saved = {} if "finished" in attributes else store.last_saved(file)
     paths = {name: f"{REDUCED}/{name}" for name in _STORED if name in group}
-    arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    if "finished" in attributes or saved:
+        arrays = {name: saved[path] if path in saved else file[path][...] for name, path in paths.items()}
+    else:  # killed before its first checkpoint
+        arrays = {name: array for name, array in empty_arrays(plan).items() if name in paths}
     made, most = arrays["measurements"], settings["sweeps"] // settings["measure_every"]
     if (made != made[0]).any() or not 0 <= made[0] <= most or ("finished" in attributes and made[0] != most):
         raise DamageError(f"its sums cannot be of {made[0]} measurements")

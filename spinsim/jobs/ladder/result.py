@@ -452,7 +452,7 @@ def reduced_of_file(file: h5py.File, model: Ising, attributes: Mapping[str, str]
 
     def reduced(settings: Mapping[str, Any]) -> Reduced:
         full, even = settings.get("correlations", True), settings.get("even_correlations", False)
-        wanted = Wanted(full, times, even, magnetization_modes=settings["magnetization_modes"])
+        wanted = Wanted(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
         return reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
 
     return reduced_in(file, attributes, reduced)
