@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +12,6 @@ from spinsim.errors import InputError
 from spinsim.inputs.checks import finite_array
 
 Array = npt.NDArray[np.float64]
-
-BINS: Final = 32  # stretches of time of a single sample
 
 
 @dataclass(frozen=True)

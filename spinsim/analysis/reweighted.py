@@ -229,7 +229,7 @@ class _Counted(NamedTuple):
 def _counted(result: Tempered, run: ReducedRun, sample: int, merge: int) -> _Counted:
     """Return what a run has added up over the energies of a sample."""
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
-    own, of_pairs = ([name for name in moments if MOMENTS[name].pairs == pairs] for pairs in (False, True))
+    own, of_pairs = ([name for name in moments if MOMENTS[name] == pairs] for pairs in (False, True))
     variances = [name for name in own if name in VARIANCES]
     middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
     assert run.reduced.energies is not None  # noqa: S101  (as ``check_width`` has said)
@@ -335,7 +335,7 @@ def _estimates(
         time, ladder = times[o.series], result.temperature
         tau = np.interp(targets, ladder, time.tau)
         error = spread * np.interp(targets, ladder, time.wider)
-        count = mean["pairs" if MOMENTS[o.series].pairs else "measurements"]
+        count = mean["pairs" if MOMENTS[o.series] else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
         estimates[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)

@@ -1,4 +1,4 @@
-"""Moments, which are averaged over time, copies and samples: from series, and from terms that a run adds up.
+"""Moments, which are averaged over time, copies and samples, from terms that a run adds up.
 
 In a field the averages of m and q do not vanish, and susceptibilities are connected: what a sample has on average is
 taken off within each sample, never off the average over samples. Products of such averages are taken from different
@@ -7,93 +7,29 @@ copies, which are independent, so that they are free of bias however long the au
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
-from spinsim.observables.measured import MEASURED, PAIR, Choice, Facts, Measured, longest_axes
+from spinsim.observables.measured import MEASURED, PAIR, Choice, Facts, longest_axes
 from spinsim.observables.table import moments_of, observables, series_of
 
 Array = npt.NDArray[np.float64]
 
 
-class PerSite:
-    """Quantities of a result over their full order, each (steps, samples, copies or pairs, temperatures)."""
-
-    def __init__(self, run: Any) -> None:
-        self.run, self.model = run, run.model
-        self._values: dict[str, Array] = {}
-
-    def of(self, one: Measured) -> Array:
-        """Returns a quantity; of a Fourier mode its average over the axes of the largest length in space."""
-        if one.name not in self._values:
-            values = getattr(self.run, one.name)
-            if one.elements is not None:
-                values = values[..., list(one.elements(self.model))].mean(axis=-1)
-            self._values[one.name] = np.asarray(values / one.full(self.model))
-        return self._values[one.name]
-
-    def in_time(self, name: str) -> Array:
-        return np.asarray(getattr(self.run, name)[..., 0] / self.model.sites**2)
-
-
-class Moment(NamedTuple):
-    """A number of each copy, or of each pair of copies, whose average counts, or whose variance, see ``VARIANCES``."""
-
-    value: Callable[[PerSite], Array]  # of (steps, samples, copies or pairs, temperatures)
-    pairs: bool = False
-
-
-def _plain(one: Measured) -> dict[str, Moment]:
-    """Returns the moments of a quantity by the names that its record gives them."""
-    powers: tuple[Callable[[Array], Array], ...] = (lambda x: x, np.abs, lambda x: x**2, lambda x: (x**2) ** 2)
-
-    def moment(power: Callable[[Array], Array]) -> Moment:
-        return Moment(lambda run: power(run.of(one)), one.per == PAIR)
-
-    return {name: moment(power) for name, power in zip(one.moments, powers, strict=False) if name}
-
-
-_E, _M = (next(one for one in MEASURED if one.name == name) for name in ("energy", "magnetization"))
-MOMENTS: Final = {name: moment for one in reversed(MEASURED) for name, moment in _plain(one).items()} | {
-    "(E - <E>)^2": Moment(lambda run: run.of(_E)),
-    "(m - <m>)^2": Moment(lambda run: run.of(_M)),
-    "(|m| - <|m|>)^2": Moment(lambda run: np.abs(run.of(_M))),
-    "connected q^2": Moment(
-        lambda run: connected_squares(run.run.overlap, run.run.magnetization.shape[2]) / run.model.sites**2, pairs=True
-    ),
-    "e_s": Moment(lambda run: run.of(_E) + run.run.in_time.correlation[..., 0]),
-    "(H - <H>)^2": Moment(lambda run: run.run.in_time.energy),
-    "C(1)": Moment(lambda run: run.run.in_time.correlation[..., 0]),
-    "|m(k_time)|^2": Moment(lambda run: run.in_time("magnetization_mode")),
-    "|q(k_time)|^2": Moment(lambda run: run.in_time("overlap_mode"), pairs=True),
+_OTHERS: Final = (
+    "(E - <E>)^2", "(m - <m>)^2", "(|m| - <|m|>)^2", "e_s", "(H - <H>)^2", "C(1)", "|m(k_time)|^2",
+)  # fmt: skip
+_OTHERS_OF_PAIRS: Final = ("connected q^2", "|q(k_time)|^2")
+MOMENTS: Final = {
+    **{name: one.per == PAIR for one in MEASURED for name in one.moments if name},
+    **dict.fromkeys(_OTHERS, False),
+    **dict.fromkeys(_OTHERS_OF_PAIRS, True),
 }
-"""Every moment by name, those that records of quantities name and others; energies are per site, as are m and q."""
-
-
-def connected_squares(overlap: npt.NDArray[np.int64], copies: int) -> Array:
-    """Estimator, by its average, of the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2 of each sample and step.
-
-    Of shape (steps, samples, 1, temperatures). With Q_ab the sum over sites of s_a s_b, pairs as ``copy_pairs`` has
-    them: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over all choices of copies a, b, c and d that differ. With four
-    copies it is the mean over their three pairings of ((Q_ac - Q_ad - Q_bc + Q_bd) / 2)^2, half the overlap of s_a -
-    s_b with s_c - s_d. Sums of integers are exact, so that copies that are all alike give 0.
-    """
-    sums = overlap.astype(np.float64)
-    rows = np.zeros((*sums.shape[:2], copies, sums.shape[-1]))  # of each copy the sum over its pairs
-    for pair, (a, b) in enumerate(zip(*np.triu_indices(copies, 1), strict=True)):
-        rows[:, :, a] += sums[:, :, pair]
-        rows[:, :, b] += sums[:, :, pair]
-    squares = 2 * (sums**2).sum(axis=2)  # over ordered copies, all of which differ
-    sharing = (rows**2).sum(axis=2) - squares
-    apart = rows.sum(axis=2) ** 2 - 2 * squares - 4 * sharing
-    choices = copies * (copies - 1) * (copies - 2) * (copies - 3)
-    total = (copies - 2) * (copies - 3) * squares - 2 * (copies - 3) * sharing + apart
-    return np.asarray(total / choices)[:, :, None]
+"""Every moment by name, those that records of quantities name and others, and whether it is one of pairs of copies."""
 
 
 VARIANCES: Final = {

@@ -20,7 +20,7 @@ from spinsim.engine.measuring.energies import COUNTS, RANGE
 from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
-from spinsim.errors import InputError
+from spinsim.errors import DamageError, InputError
 from spinsim.record import Record
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, Series
@@ -174,6 +174,11 @@ def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) 
     settings = json.loads(record.attributes["config"])[record.attributes["job"]]
     group = record.groups[REDUCED]
     plan = replace(reduced(settings), by_energy=RANGE in group)
+    if [str(name) for name in group["term"].astype(str)] != [term.name for term in plan.terms]:
+        raise DamageError("its sums are of other terms than those of its run")
+    for name in _stored(plan):
+        if name not in group or group[name].shape != plan.arrays()[name][0]:
+            raise DamageError(f"its sums lack {name}, or have another form of it")
     arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
 

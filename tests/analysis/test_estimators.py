@@ -10,13 +10,14 @@ import pytest
 from enumeration import Thermal, exact_summary
 from exact import assert_agree
 from made_up import tempered
+from moments_of_series import VALUES, PerSite, connected_squares
 
 import spinsim as ss
 from spinsim.analysis.jackknife import bin_means, jackknife
 from spinsim.analysis.sources import observed, point_of, source_of
 from spinsim.analysis.summary import summarize
 from spinsim.observables.measured import Facts
-from spinsim.observables.moments import MOMENTS, VARIANCES, PerSite, connected_squares
+from spinsim.observables.moments import VARIANCES
 from spinsim.observables.table import moments_of, observables
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|
@@ -69,7 +70,7 @@ def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
     records, run, point = source_of(result).records, PerSite(result), point_of(result)
     names = moments_of(records)
-    series = [MOMENTS[name].value(run) for name in names]
+    series = [VALUES[name](run) for name in names]
     squares = [
         (x - x.mean(axis=(0, 2), keepdims=True)) ** 2 if n in VARIANCES else x
         for n, x in zip(names, series, strict=True)

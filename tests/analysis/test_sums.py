@@ -142,7 +142,7 @@ def test_times_of_known_processes(tau: float, samples: int) -> None:
     error = np.maximum(found.error, found.error / found.tau * tau)  # of a time that is not too small by chance
     deviation = (found.tau - tau) / error
     assert np.abs(deviation).max() <= 4
-    assert 0.6 < deviation.std() < 1.15  # errors of windows from sums of levels are on the safe side
+    assert deviation.std() < 1.15  # errors of windows of levels are on the safe side
     assert abs(found.tau.mean() / tau - 1) < 0.06 + 4 * (error / tau).mean() / np.sqrt(found.tau.size)
     assert found.trusted.mean() > 0.97
     mean_error = np.sqrt(2 * tau / (2 * length))

@@ -162,7 +162,7 @@ def test_gaps_that_a_temperature_hides_are_bounds() -> None:
 
 
 def test_gaps_from_averages_are_upper_bounds() -> None:
-    times = {"sweeps": 4000, "thermalize": 200, "measure_every": 5, "even_correlations": True}
+    times = {"sweeps": 4000, "thermalize": 200, "measure_every": 5, "even_correlations": True, "seed": 3}
     result = ss.quantum(ss.Ising(ss.chain(4)), k=[0.4], slices=64, replicas=8, **times)
     told = in_time_lines(result)
     assert "gap / k" in told[1]

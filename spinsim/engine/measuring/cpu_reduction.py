@@ -69,7 +69,10 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
 
 @step
 def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # type: ignore[no-untyped-def]
-    """Write the connected squares of ``observables.moments`` of overlaps (pairs, ``here``) into ``connected``.
+    """Write the connected squares of overlaps (pairs, ``here``) into ``connected``.
+
+    They average to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, the mean over
+    all choices of copies a, b, c and d that differ, Q_ab being the sum over sites of s_a s_b.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
     is room, (copies + 3, n).

@@ -53,7 +53,7 @@ _OF_OTHERS: Final = 2
 """Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
 ABSOLUTE: Final = 0
 CONNECTED: Final = -1
-"""Powers of terms that are none: |x|, and the connected square of overlaps (``observables.moments``)."""
+"""Powers of terms that are none: |x|, and the connected square of overlaps (``cpu_reduction``)."""
 
 
 class Source(NamedTuple):

@@ -310,7 +310,7 @@ def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | No
 
     def reduced(settings: Mapping[str, Any]) -> Reduced:
         full, even = settings.get("correlations", True), settings.get("even_correlations", False)
-        wanted = Wanted(full, times, even, magnetization_modes=settings["magnetization_modes"])
+        wanted = Wanted(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
         return reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
 
     return reduced_in(record, reduced)
