@@ -164,8 +164,9 @@ from spinsim.store import files
 write, calls = files.write_into, []
 def killed(disk, record):
     calls.append(0)
-    {0}write(disk, record)
-    len(calls) == {1} and os.kill(os.getpid(), signal.SIGKILL)
+    if len(calls) == {1}:
+        {0} and write(disk, record)
+        os.kill(os.getpid(), signal.SIGKILL)
     return write(disk, record)
 files.write_into = killed
 """
@@ -178,9 +179,7 @@ def test_kill_9_within_a_task(do, monkeypatch, tmp_path, half: bool) -> None:
     """Between and within checkpoints of a task: the run goes on from the last whole one, with the same numbers."""
     line = "transfer --width 18 --couplings pm-j --eigenvalues 2 --basis 7 --device cpu --threads 1 --quiet --out a.h5"
     whole = do(line)
-    killed = spinsim(
-        tmp_path, *line.split(), "--checkpoint-every", "0", code=KILLED.format("" if half else "0 and ", 4)
-    )
+    killed = spinsim(tmp_path, *line.split(), "--checkpoint-every", "0", code=KILLED.format(half, 4))
     assert finish(killed).status == -signal.SIGKILL
     path = tmp_path / "a.h5"
     assert not ss.load(path).there.any()
@@ -200,7 +199,7 @@ def test_kill_9_while_rows_are_tried_again(do) -> None:
     path, whole = do(HARD + " --most-steps 10 --basis 12"), do(HARD + " --basis 12", "b")
     before = ss.load(path)
     assert before.incomplete[0, 0]
-    killed = spinsim(path.parent, "resume", "a.h5", "--most-steps", "5000", code=KILLED.format("", 1))
+    killed = spinsim(path.parent, "resume", "a.h5", "--most-steps", "5000", code=KILLED.format(True, 1))
     assert finish(killed).status == -signal.SIGKILL
     np.testing.assert_array_equal(ss.load(path).levels, before.levels)
     do("resume a.h5 --most-steps 5000")
