@@ -20,10 +20,11 @@ from spinsim.engine.measuring.energies import COUNTS, RANGE
 from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
-from spinsim.errors import DamageError, InputError
+from spinsim.errors import InputError
 from spinsim.record import Record
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, Series
+from spinsim.store.files import DamageError
 
 REDUCED: Final = "reduced"  # the group of the sums, and what results call them
 STRIDE: Final = "stride"
@@ -85,10 +86,8 @@ _OF_LIMIT: Final = 4
 class Keeping(NamedTuple):
     """Rows that a run keeps."""
 
-    is_reduced: bool = False  # True if measurements are added up, as not all rows of all series are kept
     stride: int = 1  # measurements for each row, a power of two; 0 where no row is kept
     names: tuple[str, ...] | None = None  # series that are kept, None for all
-    by_energy: bool = True  # True if sums over energy are among those added up; files of earlier versions have none
 
     def has_row(self, number: int) -> bool:
         return self.stride > 0 and (number + 1) % self.stride == 0
@@ -98,7 +97,7 @@ class Keeping(NamedTuple):
 
 
 EVERYTHING: Final = Keeping()
-"""That of a file of an earlier version, which has no sums."""
+"""All rows of all series."""
 
 
 def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
@@ -106,11 +105,11 @@ def keeping_of(contents: Contents, measurements: int, series: str, limit: float 
     if series == NONE:
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
-        return Keeping(True, 0)
+        return Keeping(0)
     names = None if series == ALL else _names(series, contents)
     kept = with_names(contents, names)
     room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
-    return Keeping(True, _stride(1, kept, measurements, most, save_every) if room > most else 1, names)
+    return Keeping(_stride(1, kept, measurements, most, save_every) if room > most else 1, names)
 
 
 def _stride(stride: int, contents: Contents, measurements: int, most: float, save_every: int) -> int:
@@ -173,7 +172,7 @@ def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) 
         return None
     settings = json.loads(record.attributes["config"])[record.attributes["job"]]
     group = record.groups[REDUCED]
-    plan = replace(reduced(settings), by_energy=RANGE in group)
+    plan = reduced(settings)
     if [str(name) for name in group["term"].astype(str)] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
     for name in _stored(plan):
@@ -189,12 +188,12 @@ def keeping_in(record: Record) -> Keeping | None:
         return None
     group, measured = record.groups[REDUCED], record.group(MEASUREMENTS).arrays
     names = tuple(name for name, one in measured.items() if len(one.axes) > 1)
-    return Keeping(True, int(group.attributes[STRIDE]), names, RANGE in group)
+    return Keeping(int(group.attributes[STRIDE]), names)
 
 
 def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
     """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has."""
-    if not stored.is_reduced or not stored.stride or limit is None:
+    if not stored.stride or limit is None:
         return stored
     if stored.stride == 1 and contents.room(measurements) <= limit * 1e6:
         return stored
@@ -207,7 +206,7 @@ class MeasurementSums:
     reduction: Reduction  # what the engine adds up with, once tempering has called this
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
-        self.reduced, self._stride = replace(reduced, by_energy=keeping.by_energy), keeping.stride
+        self.reduced, self._stride = reduced, keeping.stride
         self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
 
     def __call__(self, engine: Any) -> Reducing:

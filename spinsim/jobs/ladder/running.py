@@ -193,7 +193,7 @@ class LadderRun(SampledRun):
 
     saved_as: ClassVar[Mapping[str, str]] = SAVED_AS
 
-    _sums: MeasurementSums | None = None  # the measurements added up, where not all rows are kept
+    _sums: MeasurementSums | None = None  # the measurements added up; a search has none
     _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
     _last_state: dict[str, npt.NDArray[Any]] | None = None  # of the finished run
 
@@ -207,11 +207,10 @@ class LadderRun(SampledRun):
         contents = contents_of_run(plan.model, choice, ladder, self.placement, plan.start, adds_local)
         self._keeping = plan.keeping(contents, kept)
         self._stored = kept or self._keeping
-        if self._keeping.is_reduced:
-            reduced = reduced_of_run(plan.model, choice, ladder)
-            self._sums = MeasurementSums(reduced, self._keeping, adds_local)
-            contents = with_names(contents, self._keeping.names)
-            contents = with_sums(contents, self._sums.reduced, self._keeping.stride, ladder.axis)
+        reduced = reduced_of_run(plan.model, choice, ladder)
+        self._sums = MeasurementSums(reduced, self._keeping, adds_local)
+        contents = with_names(contents, self._keeping.names)
+        contents = with_sums(contents, reduced, self._keeping.stride, ladder.axis)
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
