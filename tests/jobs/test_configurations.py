@@ -275,9 +275,9 @@ def test_refusals(do, capsys, monkeypatch, tmp_path, line, words) -> None:
 
 
 def test_they_need_room_on_the_disk_and_in_memory(do, capsys, monkeypatch) -> None:
-    """2,000 of 6 replicas of 1,024 sites take 1.5 MB, what is measured of them and its sums 29 MB at most."""
+    """2,000 of 6 replicas of 1,024 sites take 1.5 MB, what is measured of them and its sums 43 MB at most."""
     line = "temper --temperatures 1,2,3 --sweeps 2000 --thermalize 0 --measure-every 1"
-    monkeypatch.setattr("spinsim.run.common.shutil.disk_usage", lambda folder: SimpleNamespace(free=30_000_000))
+    monkeypatch.setattr("spinsim.run.common.shutil.disk_usage", lambda folder: SimpleNamespace(free=44_000_000))
     one_sentence(run(capsys, monkeypatch, *line.split(), "--save-configurations", 1), "needs ", "save fewer conf")
     assert run(capsys, monkeypatch, *line.split()).status == 0
     model = ss.Ising(ss.square(4))
