@@ -69,8 +69,9 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
     wanted |= dict.fromkeys(
         correlation_name(k, even) for even in (False, True)[: 1 + ladder.even] for k in range(len(ladder.times))
     )
+    wanted["q^4"] = None  # with q^2 it tells how many independent overlaps P(q) comes from, in a field too
     if ladder.even and facts.copies > 1:
-        wanted |= {"q_link in space": None}
+        wanted["q_link in space"] = None
     followed = {term_name(name) for name in series_of(records)}
     varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
     followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean

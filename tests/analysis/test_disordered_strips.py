@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from harness import one_sentence, run
@@ -12,11 +10,10 @@ import spinsim as ss
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
 from spinsim.analysis.tables import with_error
 from spinsim.jobs.transfer.figures import lengths_figure
+from spinsim.jobs.transfer.result import read
 
 TEMPERATURES = np.linspace(1.4, 3.8, 13)
 WIDTHS = (4, 6)
-FIELDS = ("levels", "residual", "correlation_length", "gap", "free_energy_per_site", "energy_per_site", "products",
-          "sigma", "sigma_sigma")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +35,14 @@ def glass(classes, width: int, samples: int, seed: int) -> ss.TransferResult:
     """
     model = ss.EdwardsAnderson(ss.chain(width), samples=samples, seed=seed, bond_fraction=0.9)
     frustrated = (model.couplings.prod(axis=1) < 0).astype(int)
-    return replace(classes[width], model=model, **{n: getattr(classes[width], n)[frustrated] for n in FIELDS})
+    record, points = classes[width].record.copy(), len(TEMPERATURES)
+    spectrum = record.groups["spectrum"]
+    for name, array in spectrum.arrays.items():
+        if array.axes[0] == "step":
+            rows = np.asarray(array.values).reshape(2, points, *array.values.shape[1:])[frustrated]
+            spectrum.arrays[name] = array._replace(values=rows.reshape(-1, *rows.shape[2:]))
+    spectrum.arrays["sample"] = spectrum.arrays["sample"]._replace(values=np.repeat(np.arange(samples), points))
+    return read(record, model)
 
 
 def test_levels_depend_on_the_product_of_the_bonds(classes) -> None:

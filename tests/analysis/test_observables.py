@@ -7,6 +7,7 @@ from itertools import product
 import h5py
 import numpy as np
 import pytest
+from harness import run
 from made_up import glass
 
 import spinsim as ss
@@ -49,7 +50,7 @@ def test_a_record_is_whole(record: Observable) -> None:
     assert len(alike) == 1
 
 
-def test_one_record_is_all_that_an_observable_takes(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_one_record_is_all_that_an_observable_takes(monkeypatch, capsys, tmp_path) -> None:
     """It stands in summary, file, printed table, figure, pandas' table and reweighting."""
     record = Observable(
         "overlap_ratio", "R_q", "ratio $R_q$", "ratio <q^4> / <q^2>^2",
@@ -63,7 +64,8 @@ def test_one_record_is_all_that_an_observable_takes(monkeypatch: pytest.MonkeyPa
     expected = 3 * (1 - found.estimates["overlap_binder_cumulant"].value)
     np.testing.assert_allclose(found.estimates[record.name].value, expected)
     np.testing.assert_allclose(ss.table(result)[record.name], expected)
-    with h5py.File(result.save(tmp_path / "run.h5")) as file:
+    assert run(capsys, monkeypatch, "analyze", result.save(tmp_path / "run.h5")).status == 0
+    with h5py.File(tmp_path / "run.h5") as file:
         assert file[f"summary/{record.name}"].attrs["long_name"] == record.formula
         assert f"summary/{record.name}_error" in file
     assert "R_q" in printed_table(found, [record.name])[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from made_up import LADDER, frozen, tempered
 import spinsim as ss
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.thermodynamics import thermodynamics
-from spinsim.jobs.temper import report
 
 
 @pytest.fixture(scope="module")
@@ -90,63 +88,6 @@ def test_xarray_opens_every_group_of_a_tempering_file(result, tmp_path, capsys, 
     with xarray.open_dataset(file, group="measurements", engine="h5netcdf") as dataset:
         frame = dataset["overlap"].to_dataframe()
     assert frame["overlap"].to_numpy().tolist() == result.overlap.ravel().tolist()
-
-
-def test_a_file_is_summed_up_in_pieces(result, tmp_path, monkeypatch):
-    file, means = result.save(tmp_path / "run.h5"), []
-    for piece in (1, 5000, 2**24):  # a row, some rows, all
-        monkeypatch.setattr(report, "PIECE_BYTES", piece)
-        means.append(report.overview(file))
-    sites, found = result.model.sites, means[0]
-    np.testing.assert_allclose(found.energy, result.energy.mean(axis=(0, 1, 2)) / sites, rtol=1e-12)
-    square = ((result.magnetization / sites) ** 2).mean(axis=(0, 1, 2))
-    np.testing.assert_allclose(found.magnetization_squared, square, rtol=1e-12)
-    np.testing.assert_allclose(found.overlap_squared, ((result.overlap / sites) ** 2).mean(axis=(0, 1, 2)), rtol=1e-12)
-    np.testing.assert_array_equal(found.swap_rate, result.swap_rate)
-    for other in means[1:]:
-        np.testing.assert_array_equal(other.energy, found.energy)  # sums of integers are exact
-        np.testing.assert_array_equal(other.overlap_squared, found.overlap_squared)
-
-
-def test_memory_for_a_long_file_is_that_of_a_piece(tmp_path, monkeypatch):
-    result = tempered(ss.Ising(ss.square(4)), copies=4, steps=16_000)
-    file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr(report, "PIECE_BYTES", 2**14)
-    report.overview(file)  # imports
-    tracemalloc.start()
-    report.overview(file)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert result.energy.nbytes > 2**21
-    assert peak < 2**19
-
-
-def test_show_does_not_read_the_whole_of_long_series(result, tmp_path, capsys, monkeypatch):
-    file = result.save(tmp_path / "run.h5")
-    monkeypatch.setattr("spinsim.jobs.temper.report.load_as", None)
-    monkeypatch.setattr("spinsim.jobs.temper.report.MOST_BYTES", 10**5)
-    shown = run(capsys, monkeypatch, "show", file).out
-    assert "Progress   1024 of 1024 sweeps" in shown
-    assert "16 replicas" in shown
-    assert f"{LADDER[0]:8.5g} {result.energy[..., 0].mean() / 64:10.6f}" in shown
-    assert "spinsim analyze finds them" in shown
-
-
-def test_overview_of_one_copy_and_of_an_empty_file(tmp_path, capsys, monkeypatch):
-    one = tempered(ss.Ising(ss.square(4)), copies=1).save(tmp_path / "one.h5")
-    assert report.overview(one).overlap_squared is None
-    assert "<q^2>" not in run(capsys, monkeypatch, "show", one).out
-    whole = tempered(ss.Ising(ss.square(4)))
-    empty = ss.TemperResult(**{
-        name: value[:0] if name in ("sweep", "energy", "magnetization", "overlap", "permutation") else value
-        for name, value in vars(whole).items()
-    })  # fmt: skip
-    file = empty.save(tmp_path / "empty.h5")
-    assert np.isnan(report.overview(file).energy).all()
-    assert "Progress   0 of 0 sweeps" in run(capsys, monkeypatch, "show", file).out
-    annealed = ss.anneal(ss.Ising(ss.square(4)), [2.0], replicas=2).save(tmp_path / "a.h5")
-    with pytest.raises(ss.InputError, match="give the file of a temper run"):
-        report.overview(annealed)
 
 
 def test_table_of_several_runs_says_which_is_which(result, tmp_path):

@@ -93,20 +93,13 @@ def test_sizes_in_a_field_are_compared_by_connected_curves_alone() -> None:
     assert "connected" in str(refused.value)
 
 
-def test_attributes_state_the_formula_and_old_files_keep_their_columns(tmp_path, capsys, monkeypatch) -> None:
+def test_attributes_state_the_formula(tmp_path, capsys, monkeypatch) -> None:
     file = in_field(4).save(tmp_path / "run.h5")
     assert run(capsys, monkeypatch, "analyze", file).status == 0
-    with h5py.File(file, "r+") as opened:
+    with h5py.File(file) as opened:
         group = opened["summary"]
         assert group["susceptibility"].attrs["long_name"] == "connected susceptibility N [<m^2> - <m>^2] / T"
         assert np.isfinite(group["susceptibility"]).all()
-        group["susceptibility"].attrs["long_name"] = "susceptibility N <m^2> / T"  # as older versions meant it
-        del group["magnetization"]
-    shown = run(capsys, monkeypatch, "analyze", file).out
-    assert "without room for magnetization, susceptibility" in " ".join(shown.split())
-    with h5py.File(file) as opened:
-        assert np.isnan(opened["summary/susceptibility"]).all()
-        assert np.isfinite(opened["summary/energy_per_site"]).all()
 
 
 @pytest.mark.parametrize(("samples", "known"), [(1, True), (2, False), (3, False), (4, True)])

@@ -16,7 +16,7 @@ from spinsim import cli
 from spinsim.analysis.figures import FORMATS, save_figure
 from spinsim.cli.plot import _stem
 from spinsim.jobs.anneal.figures import cut_figure, landscape_figure
-from spinsim.jobs.anneal.result import AnnealResult
+from spinsim.jobs.anneal.result import AnnealResult, read
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_plot_of_a_maxcut_run(tmp_path):
 
 
 def test_plot_of_a_killed_run(glass, tmp_path, capsys):
-    killed = replace(glass, best_energy=np.full_like(glass.best_energy, np.nan))
+    killed = read(glass.record.replaced({"best/energy": np.full_like(glass.best_energy, np.nan)}), glass.model)
     file = killed.save(tmp_path / "killed.h5")
     assert run(file) == 0
     assert names(tmp_path) == {"killed.h5", "killed-thermodynamics.pdf", "killed-thermodynamics.txt"}

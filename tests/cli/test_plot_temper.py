@@ -214,7 +214,7 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
             "no figure 'overlap' of several temper files: choose all, crossings or thermodynamics",
         ),
         ("4.h5 --what crossings", "4.h5 alone has no crossings"),
-        ("4.h5 4.h5", "two runs have size L = 4"),
+        ("4.h5 4.h5", "4.h5 is given twice"),
         ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
         ("4.h5 8.h5 --what crossings --out 8.h5", "its suffix must be"),
@@ -239,5 +239,6 @@ def test_plot_refuses(folder, capsys, monkeypatch, arguments, words):
 
 def test_plot_refuses_anneal_and_temper_files_together(folder, capsys, monkeypatch):
     ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=2).save(folder / "a.h5")
-    for files in (("a.h5", "4.h5"), ("a.h5", "a.h5")):
+    ss.anneal(ss.Ising(ss.square(6)), [2.0, 1.0], replicas=2).save(folder / "b.h5")
+    for files in (("a.h5", "4.h5"), ("a.h5", "b.h5")):
         one_sentence(run(capsys, monkeypatch, "plot", *files), "a.h5 holds an anneal run", "give an anneal file alone")
