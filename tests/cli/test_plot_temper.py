@@ -214,7 +214,7 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
             "no figure 'overlap' of several temper files: choose all, crossings or thermodynamics",
         ),
         ("4.h5 --what crossings", "4.h5 alone has no crossings"),
-        ("4.h5 4.h5", "4.h5 is given twice"),
+        ("4.h5 4.h5", "is given twice: give each once"),
         ("4.h5 glass.h5", "not one model in two sizes"),
         ("4.h5 8.h5 --observable energy", "observable 'energy' is unknown: choose overlap or magnetization"),
         ("4.h5 8.h5 --what crossings --out 8.h5", "its suffix must be"),
