@@ -17,7 +17,7 @@ from harness import at_row, contents, finish, interrupt, one_sentence, run, spin
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.run import recording
+from spinsim.run import identity, recording
 from spinsim.store import files, segments
 
 OWN = ("command", "config", "history")
@@ -288,7 +288,7 @@ GROW = """
 import os, resource
 import numpy as np
 from pathlib import Path
-from spinsim.run import recording
+from spinsim.run import identity, recording
 from spinsim.store import files
 recording.SEGMENTED, recording._PENDING, files._JOINED = 100, 2**24, 0
 import spinsim as ss
@@ -315,3 +315,22 @@ def test_a_file_of_no_rows_is_whole(tmp_path, capsys, monkeypatch) -> None:
     with h5py.File(path, "r+") as file:
         file.attrs["mine"] = 1
     assert "added to it, not finished: 0 rows" in run(capsys, monkeypatch, "check", path).out
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_longer_run_that_keeps_fewer_rows_leaves_its_segments_until_it_has_others(tmp_path) -> None:
+    path, model = tmp_path / "a.h5", ss.EdwardsAnderson(ss.square(4), samples=2, seed=1)
+    how = {"temperatures": "0.9:2:4", "thermalize": 20, "measure_every": 2, "seed": 9, "series_limit": 0.02}
+    short = ss.temper(model, sweeps=800, out=path, **how)
+    assert listed(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.RunFile, "write", lambda self, *given, **how: interrupt())  # once segments are written
+        with pytest.raises(KeyboardInterrupt):
+            ss.resume(path, sweeps=3200, checkpoint_every=0)
+    assert identity.verify(path).startswith("whole, finished")
+    assert np.array_equal(ss.load(path).energy, short.energy)
+    found, whole = ss.resume(path, sweeps=3200), ss.temper(model, sweeps=3200, **how)
+    assert len(found.energy) < 4 * len(short.energy)
+    for name in ("sweep", "energy", "overlap", "permutation"):
+        assert np.array_equal(getattr(found, name), getattr(whole, name)), name
+        assert np.array_equal(getattr(ss.load(path), name), getattr(whole, name)), name
