@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -241,6 +242,29 @@ def test_segments_of_another_run_are_never_overwritten(cut) -> None:
     assert not cut.exists()
     assert np.array_equal(ss.configurations(kept)[:], before)
     assert ss.resume(kept).finished
+
+
+def test_a_file_that_is_moved_while_a_run_writes_it_is_kept_under_another_name(tmp_path, whole) -> None:
+    """Both go on with the segments that are there."""
+    path, moved = tmp_path / "a.h5", tmp_path / "b.h5"
+    with pytest.MonkeyPatch.context() as patch:
+        at_row(patch, 20, lambda: path.rename(moved))
+        with pytest.raises(InputError, match=r"a\.h5 was moved, removed or replaced .* kept in .*a-1\.h5"):
+            temper(path)
+    for one in (tmp_path / "a-1.h5", moved):
+        assert len(ss.load(one).energy) >= 19
+        assert_same(ss.resume(one), whole)
+        assert_same(ss.load(one), whole)
+
+
+def test_a_folder_that_is_deleted_while_a_run_writes_it_has_lost_its_rows(tmp_path) -> None:
+    folder = tmp_path / "new"
+    with pytest.MonkeyPatch.context() as patch:
+        at_row(patch, 20, lambda: shutil.rmtree(folder))
+        with pytest.raises(InputError, match="and the rows beside it have gone too: begin the run anew"):
+            temper(folder / "a.h5")
+    assert not list(folder.iterdir())
+    assert temper(folder / "a.h5").finished
 
 
 def test_a_checkpoint_does_not_write_segments_again(tmp_path, monkeypatch) -> None:
