@@ -292,10 +292,8 @@ class Recording:
             self._rows = max(self._rows, rows * every)
             pending = self._segmented.get(name)
             if pending is not None and LISTED in group.attributes:
-                there_already = listed(group.attributes[LISTED])
-                pending.number = 1 + max((one.number for one in there_already), default=-1)  # none is written twice
+                pending.take_over(listed(group.attributes[LISTED]), keeps_rows=skipped == 1)
                 if skipped == 1:
-                    pending.segments = there_already
                     continue
             taken = {key: np.asarray(values[:])[skipped - 1 :: skipped][:rows] for key, values in there.items()}
             if thin > 1:  # rows get numbers anew, and saved configurations those of the rows that they belong to
@@ -358,6 +356,11 @@ class _Pending:
     @property
     def rows(self) -> int:
         return sum(one.rows for one in self.segments)
+
+    def take_over(self, segments: list[Segment], keeps_rows: bool) -> None:
+        """Go on after the segments of a file, none of which is written a second time."""
+        self.segments = segments if keeps_rows else []
+        self.number = 1 + max((one.number for one in segments), default=-1)
 
     def append(self, row: Mapping[str, Any]) -> None:
         own: dict[str, npt.NDArray[Any]] = {name: np.array(row[name], kind) for name, kind in self._types.items()}

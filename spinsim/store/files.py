@@ -266,7 +266,8 @@ class RunFile:
     def _rescued(self, record: Record) -> InputError:
         """Keep a record whose file has gone from its path under the first free name, such as ``run-1.h5``."""
         gone = f"{self.path} was moved, removed or replaced while a run wrote it"
-        if any(LISTED in group.attributes for group in record.groups.values()):
+        if any(not (self.path.parent / one.name).is_file() for one in listed_in(record)):
+            segments.drop(self.path.parent, listed_in(record))
             return InputError(f"{gone}, and the rows beside it have gone too: begin the run anew")
         for number in count(1):
             name = self.path.with_name(f"{self.path.stem}-{number}{self.path.suffix}")
@@ -298,7 +299,7 @@ class RunFile:
 
 
 def _written_segment(path: Path, record: Record, folder: Path) -> Segment:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     with new_file(path) as disk:
         seal = write_into(disk, record)

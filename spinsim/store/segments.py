@@ -6,6 +6,7 @@ a segment, ``<name>.parts/<group>-<number>.h5``, which the run's file lists with
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -169,6 +170,15 @@ def verify(folder: Path, segment: Segment) -> None:
     if not is_whole:
         raise InputError(f"{path}, which has rows of a run, is damaged: take another copy of it")
     _verified[status.st_dev, status.st_ino] = known
+
+
+def drop(folder: Path, lost: Iterable[Segment]) -> None:
+    """Remove what is left of segments of which some are missing, and of no other run."""
+    for one in lost:
+        with contextlib.suppress(InputError, OSError):
+            verify(folder, one)
+            (folder / one.name).unlink()
+            (folder / one.name).parent.rmdir()  # where it is the last one
 
 
 def remove(path: Path, kept: Iterable[Segment]) -> None:

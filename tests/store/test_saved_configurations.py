@@ -57,3 +57,14 @@ def test_kill_9(tmp_path, capsys, monkeypatch, job) -> None:
 
     line = RUNS[job].replace("--sweeps 120", "--sweeps 24000").replace("--sweeps 2 ", "--sweeps 20000 ")
     assert kill_many(tmp_path, do, f"{line} --quiet", 15, 1.0) > 5
+
+
+def test_configurations_of_a_file_that_has_gone(tmp_path) -> None:
+    """They are read when they are used."""
+    path = tmp_path / "a.h5"
+    result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], 1, 2, save_configurations=1, out=path)
+    found, kept = ss.load(path), result.configurations[:]
+    path.rename(tmp_path / "b.h5")
+    with pytest.raises(ss.InputError, match=r"a\.h5, which has rows of a run, cannot be read: put it back where it was"):
+        found.configurations[0]
+    assert np.array_equal(ss.configurations(tmp_path / "b.h5")[:], kept)

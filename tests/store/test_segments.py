@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from harness import at_row, contents, finish, interrupt, one_sentence, run, spin
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.run import recording
+from spinsim.run import identity, recording
 from spinsim.store import files, segments
 
 OWN = ("command", "config", "history")
@@ -243,6 +244,29 @@ def test_segments_of_another_run_are_never_overwritten(cut) -> None:
     assert ss.resume(kept).finished
 
 
+def test_a_file_that_is_moved_while_a_run_writes_it_is_kept_under_another_name(tmp_path, whole) -> None:
+    """Both go on with the segments that are there."""
+    path, moved = tmp_path / "a.h5", tmp_path / "b.h5"
+    with pytest.MonkeyPatch.context() as patch:
+        at_row(patch, 20, lambda: path.rename(moved))
+        with pytest.raises(InputError, match=r"a\.h5 was moved, removed or replaced .* kept in .*a-1\.h5"):
+            temper(path)
+    for one in (tmp_path / "a-1.h5", moved):
+        assert len(ss.load(one).energy) >= 19
+        assert_same(ss.resume(one), whole)
+        assert_same(ss.load(one), whole)
+
+
+def test_a_folder_that_is_deleted_while_a_run_writes_it_has_lost_its_rows(tmp_path) -> None:
+    folder = tmp_path / "new"
+    with pytest.MonkeyPatch.context() as patch:
+        at_row(patch, 20, lambda: shutil.rmtree(folder))
+        with pytest.raises(InputError, match="and the rows beside it have gone too: begin the run anew"):
+            temper(folder / "a.h5")
+    assert not list(folder.iterdir())
+    assert temper(folder / "a.h5").finished
+
+
 def test_a_checkpoint_does_not_write_segments_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(recording, "SEGMENTED", 2**16)  # configurations alone
     sizes: list[int] = []
@@ -288,7 +312,7 @@ GROW = """
 import os, resource
 import numpy as np
 from pathlib import Path
-from spinsim.run import recording
+from spinsim.run import identity, recording
 from spinsim.store import files
 recording.SEGMENTED, recording._PENDING, files._JOINED = 100, 2**24, 0
 import spinsim as ss
@@ -315,3 +339,22 @@ def test_a_file_of_no_rows_is_whole(tmp_path, capsys, monkeypatch) -> None:
     with h5py.File(path, "r+") as file:
         file.attrs["mine"] = 1
     assert "added to it, not finished: 0 rows" in run(capsys, monkeypatch, "check", path).out
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_longer_run_that_keeps_fewer_rows_leaves_its_segments_until_it_has_others(tmp_path) -> None:
+    path, model = tmp_path / "a.h5", ss.EdwardsAnderson(ss.square(4), samples=2, seed=1)
+    how = {"temperatures": "0.9:2:4", "thermalize": 20, "measure_every": 2, "seed": 9, "series_limit": 0.02}
+    short = ss.temper(model, sweeps=800, out=path, **how)
+    assert listed(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.RunFile, "write", lambda self, *given, **how: interrupt())  # once segments are written
+        with pytest.raises(KeyboardInterrupt):
+            ss.resume(path, sweeps=3200, checkpoint_every=0)
+    assert identity.verify(path).startswith("whole, finished")
+    assert np.array_equal(ss.load(path).energy, short.energy)
+    found, whole = ss.resume(path, sweeps=3200), ss.temper(model, sweeps=3200, **how)
+    assert len(found.energy) < 4 * len(short.energy)
+    for name in ("sweep", "energy", "overlap", "permutation"):
+        assert np.array_equal(getattr(found, name), getattr(whole, name)), name
+        assert np.array_equal(getattr(ss.load(path), name), getattr(whole, name)), name
