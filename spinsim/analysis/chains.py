@@ -38,7 +38,7 @@ MEMORY: Final = 4
 Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
 quarter of one, which takes four times as long.
 """
-WALKS: Final = 2 * MEMORY  # times of the walk along the ladder that a block must have
+WALKS: Final = 3 * MEMORY  # times of the walk along the ladder that a block must have
 FEWEST_BLOCKS: Final = 16
 SHORTEST: Final = TAUS * FEWEST_BLOCKS  # autocorrelation times, with their errors, that a run must have for an error
 LADDERS: Final = WALKS * FEWEST_BLOCKS  # likewise of the walk along the ladder

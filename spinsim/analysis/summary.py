@@ -33,7 +33,7 @@ class Estimate:
     error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: Bools
-    """True where the error is one: of one sample, if its run is at least 64 tau and 128 times of the walk along the
+    """True where the error is one: of one sample, if its run is at least 64 tau and 192 times of the walk along the
     ladder long (``chains``) and rests on no fewer than five rare events; of four or more, if they differ at all, as
     errors over samples need no tau. It is False of two and three samples, whose scatter says too little, and says
     nothing on equilibrium, which the verdict is for."""

@@ -262,7 +262,7 @@ def printed_table(
         lines += [""] * bool(number) + ["".join(row) for row in rows]
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
-            "no error can be given, as the run spans fewer than 64 autocorrelation times or 128 times of the walk "
+            "no error can be given, as the run spans fewer than 64 autocorrelation times or 192 times of the walk "
             "along the ladder, moves hardly ever, has no value without some samples, or there are two or three "
             "samples.",
             "(?): ",

@@ -32,7 +32,7 @@ def test_one_sample_that_does_not_move_hides_no_error() -> None:
     np.testing.assert_allclose(found.long_enough["energy"], 0.95)
     assert found.notes[0].startswith(
         "Of the 20 samples 5% have a series of energy at T = 1.8 that is shorter than 64 autocorrelation times or "
-        "128 walks along the ladder or rests on rare events, and no more do at other places. Errors over samples hold "
+        "192 walks along the ladder or rests on rare events, and no more do at other places. Errors over samples hold "
         "even so if"
     )
 
