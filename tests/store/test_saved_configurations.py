@@ -65,6 +65,6 @@ def test_configurations_of_a_file_that_has_gone(tmp_path) -> None:
     result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], 1, 2, save_configurations=1, out=path)
     found, kept = ss.load(path), result.configurations[:]
     path.rename(tmp_path / "b.h5")
-    with pytest.raises(ss.InputError, match=r"a\.h5, which has rows of a run, cannot be read: put it back where it was"):
+    with pytest.raises(ss.InputError, match=r"a\.h5, which has rows of a run, cannot be read: put it back"):
         found.configurations[0]
     assert np.array_equal(ss.configurations(tmp_path / "b.h5")[:], kept)
