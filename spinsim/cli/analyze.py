@@ -84,6 +84,10 @@ def analyze(
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")
     if by and not csv:
         raise InputError(f"--by {by} is for the lines of a CSV file: add --csv FILE, or leave it out")
+    if reweight and by:
+        raise InputError(
+            f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
+        )
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
 
@@ -95,19 +99,15 @@ def analyze(
     choose = partial(_names, columns=columns, every=every)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
+    runs = gathered(files, [read(file) for file in files])
     if reweight:
-        if by:
-            raise InputError(
-                f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
-            )
-        each = [_reweighted(_name(of), run, reweight, choose) for of, run in gathered(files, [read(f) for f in files])]
+        each = [_reweighted(_name(of), run, reweight, choose) for of, run in runs]
         if csv:
             write_csv(
                 one_below_the_other([one["file"] for *_, one in each], [rows for _, rows, _ in each]), csv, overwrite
             )
         _tell([lines for lines, _, _ in each], [numbers for _, _, numbers in each] if as_json else None)
         return
-    runs = gathered(files, [read(file) for file in files])
     names = [_name(of) for of, _ in runs]
     summaries, reports, rows = [], [], []
     kept: dict[str, list[tuple[Ising, Any]]] = {}

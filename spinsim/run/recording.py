@@ -221,14 +221,7 @@ class Recording:
         for group in self._contents.groups:
             if group in self._by_group or group in given | known:  # others are sums of a run that has not begun
                 self._add_group(record, group)
-        for path, array in self._best.items():
-            axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
-            record.put(path, Array(array, axes, words, units))
-        if BEST in record.groups:
-            best = record.groups[BEST].arrays
-            samples, replicas = best["energy"].values.shape
-            best["sample"] = Array(np.arange(samples), ("sample",), "sample")
-            best["replica"] = Array(np.arange(replicas), ("replica",), "replica")
+        _put_best(record, self._best)
         if state is not None and self.file is not None:
             same = [name for name, array in state.items() if _is_same(array, record.get(self._saved_as.get(name, "")))]
             own = {name: _named(array) for name, array in state.items() if name not in same}
@@ -322,6 +315,16 @@ def _no_best(model: Ising, replicas: int) -> dict[str, npt.NDArray[Any]]:
     name, length = ("spins", model.sites) if is_listed else ("bits", -(-model.sites // 8))
     nothing = np.broadcast_to(np.zeros((), np.int8 if is_listed else np.uint8), (model.samples, length))
     return {f"{BEST}/energy": np.full((model.samples, replicas), np.nan), f"{BEST}/{name}": nothing}
+
+
+def _put_best(record: Record, best: Mapping[str, npt.NDArray[Any]]) -> None:
+    for path, array in best.items():
+        axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
+        record.put(path, Array(array, axes, words, units))
+    if BEST in record.groups:
+        own = record.groups[BEST].arrays
+        for axis, count in zip(("sample", "replica"), own["energy"].values.shape, strict=True):
+            own[axis] = Array(np.arange(count), (axis,), axis)
 
 
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:

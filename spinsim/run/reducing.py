@@ -175,9 +175,6 @@ def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) 
     plan = reduced(settings)
     if [str(name) for name in group["term"].astype(str)] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
-    for name in _stored(plan):
-        if name not in group or group[name].shape != plan.arrays()[name][0]:
-            raise DamageError(f"its sums lack {name}, or have another form of it")
     arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
 

@@ -135,13 +135,11 @@ def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
             f"{path} is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it "
             "with h5py"
         )
-    if schema == "foreign":
-        return InputError(f"{path} is not a file of spinsim: give one that it wrote")
     if schema:
         return InputError(
             f"{path} has schema {schema}, this version of spinsim reads {sealed.SCHEMA}: use a newer spinsim"
         )
-    return damaged(path, "the seal at its beginning is none")
+    return InputError(f"{path} is not a file of spinsim, or is damaged at its beginning: give one that it wrote")
 
 
 def _has_segments(path: str | os.PathLike[str]) -> bool:

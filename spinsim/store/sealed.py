@@ -50,7 +50,7 @@ def seal_of(file: BinaryIO | io.RawIOBase) -> Seal:
     if schema is not None and schema[1].decode() != SCHEMA:
         raise NoSealError(schema[1].decode())
     if found is None:
-        raise NoSealError("HDF5" if head.startswith(_HDF5) else "" if head.startswith(b"spinsim") else "foreign")
+        raise NoSealError("HDF5" if head.startswith(_HDF5) else "")
     sha256, size, parts = (one.decode() for one in found.groups())
     seal = Seal(sha256, int(size), parts)
     if seal.text() != head:

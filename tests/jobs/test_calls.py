@@ -354,7 +354,7 @@ def test_save_replaces_what_spinsim_wrote(tmp_path: Path) -> None:
     assert_same(ss.load(other.save(path, overwrite=True)), other)
     foreign = tmp_path / "letter.txt"
     foreign.write_text("dear reader")
-    with pytest.raises(ss.InputError, match="damaged or no file of spinsim"):
+    with pytest.raises(ss.InputError, match="not a file of spinsim, or is damaged"):
         one.save(foreign, overwrite=True)
     with files.open_to_write(path), pytest.raises(ss.InputError, match="open in another process"):
         one.save(path, overwrite=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim.engine.split.filling import copies_of_search, groups_of_search
 from spinsim.engine.update import OfModel
-from spinsim.jobs.temper.settings import RESTART_AFTER, Temper, TemperSettings
+from spinsim.jobs.temper.settings import RESTART_AFTER
 from spinsim.model.ising import repeated
 from spinsim.run.search import Restarts, Search, seed_of_start
 from spinsim.sampling.portions import UPDATES
@@ -221,17 +220,6 @@ def test_what_is_given_rules(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     ss.temper(MODEL, out=path, threads=4, **how)
     assert ss.temper(MODEL, out=path, threads=1, **how).config["temper"]["groups"] == 2  # as the file has it
-
-
-def test_searches_without_groups_keep_their_identity() -> None:
-    """So that files of earlier versions are completed and extended with their own bits."""
-    config = Temper(temper=TemperSettings(target="-5", temperatures="1:2:3"))
-    tables = json.loads(config.json())
-    for name in ("groups", "restart_after"):
-        del tables["temper"][name]
-    assert Temper.identity(tables, None) == config.sha256(None)
-    old = Temper.from_tables(tables).temper
-    assert (old.groups, old.restart_after) == (1, 0)
 
 
 def test_a_restart_is_due_once_nothing_lower_is_met() -> None:

@@ -237,19 +237,6 @@ def test_reweighting_takes_no_series_where_there_are_sums_over_energy(whole, tmp
         np.testing.assert_allclose(other.estimates[name].error, expected.error, 1e-6, err_msg=name)
 
 
-def test_a_file_without_sums_over_energy_goes_on_without(tmp_path: Path, monkeypatch) -> None:
-    path = tmp_path / "a.h5"
-    with monkeypatch.context() as patched:
-        patched.setattr(reducing, "_ENERGY_BYTES", 0)
-        patched.setattr(reducing, "_OF_OTHERS", 2**40)
-        ss.temper(MODEL, sweeps=400, out=path, **FEW)
-    longer, whole = ss.resume(path, sweeps=800), ss.temper(MODEL, sweeps=800, **FEW)
-    assert "energy_counts" not in sums(longer)
-    assert "energy_counts" in sums(whole)
-    for name, array in sums(longer).items():
-        assert np.array_equal(array, sums(whole)[name]), name
-
-
 @pytest.mark.parametrize(("limit", "keeps_rows"), [(0.001, False), (0.02, True)])
 def test_no_row_is_kept_where_one_takes_more_than_its_part_of_the_limit(limit: float, keeps_rows: bool) -> None:
     """A quarter of the limit is for rows, of which one takes some 500 bytes; sums are over all measurements."""

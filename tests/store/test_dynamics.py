@@ -53,10 +53,10 @@ def test_every_file_has_it(do) -> None:
 
 
 def test_it_counts_in_the_identity(monkeypatch) -> None:
-    """Dynamics 1 are the ones from before there was a number, with the same digests."""
+    """The digests of version 1.0."""
     known = {
-        "724347a4c2c40c683ccfa94ea4a1b865871a24b75aac67bcf7617ce7efa2cee1": Anneal(run=RunSettings(replicas=128)),
-        "3fff1084c06371d0fc7962563b770165903da6df99ec523a76e3321308440131": Transfer(),
+        "8bc206b1a44861daa65ea621e9daf1d158d520c2ab22974c92d2d7daac187bdd": Anneal(run=RunSettings(replicas=128)),
+        "31382cf5f4a5e4b84e62db1655452c6ad62f431e6cc571d8f01d5b02e3a513b7": Transfer(),
     }
     for digest, config in known.items():
         assert config.sha256(None) == digest

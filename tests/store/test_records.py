@@ -125,8 +125,11 @@ def test_every_other_length_comes_to_light(path: Path) -> None:
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "nothing": (lambda path: path.unlink(), "a.h5 is not there: give the path of a spinsim file"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "a.h5 is a directory: give a file that spinsim wrote"),
-    "empty": (lambda path: path.write_bytes(b""), "a.h5 is damaged or no file of spinsim: give a file that spinsim"),
-    "text": (lambda path: path.write_text("dear reader\n" * 100), "a.h5 is damaged or no file of spinsim"),
+    "empty": (
+        lambda path: path.write_bytes(b""),
+        "a.h5 is not a file of spinsim, or is damaged at",
+    ),
+    "text": (lambda path: path.write_text("dear reader\n" * 100), "a.h5 is not a file of spinsim"),
     "unsealed": (
         lambda path: path.write_bytes(path.read_bytes()[512:]),
         "a.h5 is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it with",
