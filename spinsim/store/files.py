@@ -284,6 +284,7 @@ class RunFile:
 
     def add_segment(self, group: str, arrays: Mapping[str, npt.NDArray[Any]], number: int) -> Segment:
         """Write rows of all arrays of a group into a segment of this number, which the next record may list."""
+        self.flush()  # whose error comes before further rows are written
         folder = segments.folder_of_segments(self.path)
         name = folder / f"{group.replace('/', '.')}-{number:06d}.h5"
         record = Record({}, {key: Array(rows, ("row", *map(str, range(1, rows.ndim)))) for key, rows in arrays.items()})

@@ -289,13 +289,19 @@ def test_a_checkpoint_does_not_write_segments_again(tmp_path, monkeypatch) -> No
     monkeypatch.setattr(files, "_written_segment", once)
     monkeypatch.setattr(files, "_JOINED", 0)
     model = ss.EdwardsAnderson(ss.cubic(24), samples=4, seed=1)
-    ss.temper(model, [0.9, 1.4, 2.0], sweeps=400, thermalize=0, save_configurations=1, checkpoint_every=0,
-              out=tmp_path / "a.h5")  # fmt: skip
+    grown = []
+    for every in (0, 1):
+        sizes.clear()
+        path = tmp_path / f"{every}.h5"
+        ss.temper(
+            model, [0.9, 1.4, 2.0], sweeps=400, thermalize=0, save_configurations=every, checkpoint_every=0, out=path
+        )
+        grown.append(sizes[-2] - sizes[1])
     assert len({name for name, _ in written}) == len(written)
     assert not any(there for _, there in written)
-    assert sum(one.rows for one in listed(tmp_path / "a.h5")) == 40
+    assert sum(one.rows for one in listed(path)) == 40
     a_row = 4 * 2 * 3 * 1728  # bytes of configurations
-    assert sizes[-2] - sizes[1] < 30 * a_row / 10
+    assert grown[1] - grown[0] < 30 * a_row / 10
 
 
 @pytest.mark.usefixtures("apart")
