@@ -77,12 +77,11 @@ def test_gaussian_couplings_keep_their_grid() -> None:
     assert few.rounding_error > 0
 
 
-def test_identities_of_old_runs_stay_and_strengths_count() -> None:
+def test_strengths_count_in_the_identity() -> None:
     def identity(**given) -> dict:
         table = {field: getattr(ModelSettings(**given), field) for field in ModelSettings.__dataclass_fields__}
         return ModelSettings.identity(table)
 
-    assert "couplings_along" not in identity()
     assert identity(couplings_along="1,0.50") == identity(couplings_along="1.0,.5")
     assert identity(couplings_along="1,0.5")["couplings_along"] == [1.0, 0.5]
     plain = ss.Ising(ss.square(4))
