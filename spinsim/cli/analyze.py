@@ -74,10 +74,8 @@ def analyze(
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, printed_table, summary_columns, write_csv
-    from spinsim.jobs.calls import recount
     from spinsim.machine.outputs import check_output
     from spinsim.pooling import gathered
-    from spinsim.result import load
     from spinsim.store.contents import summary_series
 
     if every and columns:
@@ -91,15 +89,11 @@ def analyze(
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
 
-    def read(file: Path) -> Any:
-        result = load(file)
-        job_of(result.job).check_averages(file, result)
-        return recount(result, device or "auto") if from_configurations else result
-
     choose = partial(_names, columns=columns, every=every)
     if csv:
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
-    runs = gathered(files, [read(file) for file in files])
+    where = (device or "auto") if from_configurations else None
+    runs = gathered(files, [_read(file, where) for file in files])
     if reweight:
         each = [_reweighted(_name(of), run, reweight, choose) for of, run in runs]
         if csv:
@@ -133,6 +127,16 @@ def analyze(
     reports += [told.lines for told in together if told.lines]
     tables = [{"file": name} | as_tables(summary) for name, summary in zip(names, summaries, strict=True)]
     _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
+
+
+def _read(file: Path, recounted_on: str | None) -> Any:
+    """The result of a file, counted again from its configurations on a device if one is given."""
+    from spinsim.jobs.calls import recount
+    from spinsim.result import load
+
+    result = load(file)
+    job_of(result.job).check_averages(file, result)
+    return recount(result, recounted_on) if recounted_on else result
 
 
 def _together(kept: Mapping[str, list[tuple[Ising, Any]]], choose: Callable[..., list[str]]) -> list[Told]:
