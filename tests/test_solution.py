@@ -138,7 +138,8 @@ def test_labels_in_a_damaged_file_are_refused(tmp_path):
     assert list(ss.load(tmp_path / "named.h5").best.labels) == ["frozenset({'a'})", "b"]
     for label in (b'"b"', b"[", b"\xff", b"NaN"):
         path = tmp_path / "run.h5"
-        ss.anneal(named, **SHORT).save(path, overwrite=path.exists())
+        path.unlink(missing_ok=True)
+        ss.anneal(named, **SHORT).save(path)
         with h5py.File(path, "r+") as file:
             file["model/labels"][0] = label
         with pytest.raises(ss.InputError, match="is damaged"):

@@ -79,9 +79,9 @@ class Compiled:
             return entry
 
     def _compiled(self, arguments: tuple[Any, ...], types: str) -> Callable[..., Any]:
-        with said_to_compile(self._name):
-            from spinsim.machine import compiler  # loads Numba, which takes a fifth of a second
+        from spinsim.machine import compiler  # loads Numba, which takes a fifth of a second
 
+        with said_to_compile(self._name):
             compiler.learn(_INLINED)
             if self._entry_point is None:
                 self._entry_point = compiler.entry_point(self._function, self._way)
