@@ -53,14 +53,19 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
     results = [run if isinstance(run, Result) else load(run) for run in runs]
     if not results:
         raise InputError("there are no runs to pool: give results or files")
-    if len(results) == 1:
-        return results[0]
     for other in results[1:]:
         if reason := why_apart(results[0], other):
             raise InputError(
                 f"{results[0].model.name} and {other.model.name} cannot be pooled, {reason}: give runs that differ in "
                 "seeds and disorder alone"
             )
+    return _pooled(results)
+
+
+def _pooled(results: Sequence[Result]) -> Any:
+    """The run of all samples of runs that are of one kind; InputError where one is given twice."""
+    if len(results) == 1:
+        return results[0]
     seen: set[str] = set()
     for result in results:
         identity = result.attributes["config_sha256"]
@@ -68,7 +73,7 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
             raise InputError(f"one run of {result.model.name}, {identity[:8]}, is given twice: give each once")
         seen.add(identity)
     model = _model_of_all([result.model for result in results])
-    return result_of(results[0].job, _pooled(results, model), model)
+    return result_of(results[0].job, _pooled_record(results, model), model)
 
 
 def groups_of(results: Sequence[Result]) -> list[list[int]]:
@@ -141,7 +146,7 @@ def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:
     return forms
 
 
-def _pooled(results: Sequence[Result], model: Ising) -> Record:
+def _pooled_record(results: Sequence[Result], model: Ising) -> Record:
     first = results[0].record
     groups = {
         name: _pooled_group([result.record.groups[name] for result in results], model.samples)
@@ -203,7 +208,7 @@ def _model_of_all(models: Sequence[Ising]) -> Ising:
 
 def gathered(files: Sequence[Path], results: Sequence[Result]) -> list[tuple[list[Path], Any]]:
     """Runs of files, pooled where they can be: the files of each group and their run."""
-    return [([files[k] for k in group], pool([results[k] for k in group])) for group in groups_of(results)]
+    return [([files[k] for k in group], _pooled([results[k] for k in group])) for group in groups_of(results)]
 
 
 def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Path:

@@ -217,11 +217,6 @@ def _hidden(name: str) -> str:
     return f".{name}-"
 
 
-def hidden_name(name: str, middle: str) -> str:
-    """Name of a hidden file beside one of this name; eight characters tell it from others."""
-    return f"{_hidden(name)}{middle}{_PART}"
-
-
 def folder_of(path: Path) -> Path:
     try:
         return path.absolute().parent

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu_reduction import Best
-from spinsim.engine.measuring.energies import COUNTS, RANGE
-from spinsim.engine.measuring.energies import SUMS as SUMS_OVER_ENERGY
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
@@ -69,12 +67,9 @@ _STORED: Final = {
 }
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
-_OVER_ENERGY: Final = (RANGE, *COUNTS, *SUMS_OVER_ENERGY)
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes of names of terms."""
 _OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
-_OPTIONAL: Final = {"overlap_cell", "link_overlap_cell"}
-"""Axes without which a file has no array that goes along them."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
@@ -141,7 +136,7 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
     names = [term.name.encode() for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
     chosen = range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies
-    arrays = {name: reduced.arrays()[name] for name in _stored(reduced)}
+    arrays = _stored(reduced)
     lengths = {one: n for name, (shape, _) in arrays.items() for one, n in zip(_STORED[name][0], shape, strict=True)}
     scales: dict[str, npt.NDArray[Any]] = {one: np.arange(n) for one, n in lengths.items() if one not in _OF_RUN}
     scales["level"] = 2 ** scales["level"]
@@ -151,9 +146,10 @@ def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> C
     return _with_group(contents, scales, {name: kind for name, (_, kind) in arrays.items()}, stride, axis)
 
 
-def _stored(reduced: Reduced) -> list[str]:
-    """Return the names of the arrays that a file holds."""
-    return [name for name in _STORED if name in reduced.arrays()]
+def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
+    """Return the shapes and types of the arrays that a file holds, by name."""
+    arrays = reduced.arrays()
+    return {name: arrays[name] for name in _STORED if name in arrays}
 
 
 def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], stride: int, axis: str) -> Contents:
@@ -167,7 +163,7 @@ def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], s
 
 
 def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) -> ReducedRun | None:
-    """Return what a result has of the sums of a record, None where it keeps all series in full."""
+    """Return what a result has of the sums of a record, None of a search and before the first checkpoint."""
     if REDUCED not in record.groups:
         return None
     settings = json.loads(record.attributes["config"])[record.attributes["job"]]

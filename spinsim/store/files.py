@@ -332,12 +332,12 @@ def open_to_write(path: Path) -> Iterator[RunFile]:
         InputError: where it cannot be read or written, or is open in another process.
     """
     try:
-        with hold(path) as disk, ThreadPoolExecutor(1) as thread:
-            file = RunFile(path, disk, *read_and_compare(path), thread)
-            try:
-                yield file
-            finally:
-                file.close()
+        with (
+            hold(path) as disk,
+            ThreadPoolExecutor(1) as thread,
+            contextlib.closing(RunFile(path, disk, *read_and_compare(path), thread)) as file,
+        ):
+            yield file
     except OSError as error:
         raise not_written(path, error) from error
 
@@ -351,12 +351,11 @@ def begin(path: Path, record: Record) -> Iterator[RunFile]:
     """
     segments.check_free(path, any(LISTED in group.attributes for group in record.groups.values()))
     try:
-        with ThreadPoolExecutor(1) as thread:
-            file = RunFile(path, _begun(path, record, thread), record, True, thread)
-            try:
-                yield file
-            finally:
-                file.close()
+        with (
+            ThreadPoolExecutor(1) as thread,
+            contextlib.closing(RunFile(path, _begun(path, record, thread), record, True, thread)) as file,
+        ):
+            yield file
     except OSError as error:
         raise not_written(path, error) from error
 
