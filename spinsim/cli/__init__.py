@@ -7,7 +7,6 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -15,6 +14,7 @@ import typer
 from spinsim.cli.analyze import analyze, check, merge, show
 from spinsim.cli.bench import bench
 from spinsim.cli.devices import devices, warm_up
+from spinsim.cli.flags import group_of
 from spinsim.cli.plot import plot, view
 from spinsim.cli.running import command_of, resume
 from spinsim.cli.saying import open_streams, refuse, usage_sentence
@@ -25,10 +25,10 @@ from spinsim.parallel.launched import launched
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
-app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-_COMMANDS: list[Callable[..., None]] = [resume, show, analyze, plot, view, merge, check, devices, warm_up]
-for command in [command_of(job) for job in all_jobs()] + _COMMANDS:
-    app.command()(command)
+_COMMANDS = {job.name: command_of(job) for job in all_jobs()}
+_COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
+_COMMANDS |= {"check": check, "devices": devices, "warm-up": warm_up}
+app = typer.Typer(cls=group_of(_COMMANDS), pretty_exceptions_enable=False, rich_markup_mode=None)
 app.add_typer(bench, name="bench")
 
 

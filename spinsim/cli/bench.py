@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,29 +14,45 @@ from spinsim.cli.flags import Flag, Real, Whole, check_repeats
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.settings import AnnealSettings
-from spinsim.jobs.temper.settings import TemperSettings
-from spinsim.settings.setting import settings_of
-from spinsim.settings.shared import RunSettings
 
-bench = typer.Typer(help="Rates on this machine.", rich_markup_mode=None)
-
-
-@bench.callback()
-def options() -> None:
-    """Rates on this machine."""
-
+if TYPE_CHECKING:
+    from spinsim.settings.setting import Setting
 
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
-_RUN: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads", "rng_rounds")}
-_TIMES: Final = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
 
 
-_OF_TRANSFER: Final = {name: settings_of(RunSettings)[name] for name in ("device", "threads")}
+def _of_run(*names: str) -> Mapping[str, Setting]:
+    from spinsim.settings.setting import settings_of
+    from spinsim.settings.shared import RunSettings
+
+    return {name: settings_of(RunSettings)[name] for name in names}
 
 
-@bench.command()
-@flags.taking(_OF_TRANSFER)
+def _of_engine() -> Mapping[str, Setting]:
+    return _of_run("device", "threads", "rng_rounds")
+
+
+def _of_machine() -> Mapping[str, Setting]:
+    return _of_run("device", "threads")
+
+
+def _of_tempering() -> Mapping[str, Setting]:
+    from spinsim.jobs.temper.settings import TemperSettings
+    from spinsim.settings.setting import settings_of
+
+    times = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
+    return {**_of_engine(), **times}
+
+
+def _of_anneals() -> Mapping[str, Setting]:
+    from spinsim.jobs.anneal.settings import AnnealSettings
+    from spinsim.settings.setting import settings_of
+
+    schedule = {name: settings_of(AnnealSettings)[name] for name in ("t_start", "t_stop", "steps", "sweeps")}
+    return {**_of_run("replicas", "device", "threads"), **schedule}
+
+
+@flags.taking(_of_machine)
 def transfer(
     given: flags.Given,
     width: Annotated[str | None, Flag(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")] = None,
@@ -52,7 +68,7 @@ def transfer(
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
-    run = flags.filled(given, _OF_TRANSFER)
+    run = flags.filled(given, _of_machine())
     where, threads = resolve_device(run["device"]), run["threads"]
     widths = WIDTHS[where] if width is None else _widths(width)
     say(f"{machine(where, threads)}; median of {repeats} timings")
@@ -80,12 +96,7 @@ def _widths(text: str) -> tuple[int, ...]:
     return widths
 
 
-_OF_SOLVE: Final = {name: settings_of(RunSettings)[name] for name in ("replicas", "device", "threads")}
-_SCHEDULE: Final = {name: settings_of(AnnealSettings)[name] for name in ("t_start", "t_stop", "steps", "sweeps")}
-
-
-@bench.command()
-@flags.taking(_OF_SOLVE | _SCHEDULE)
+@flags.taking(_of_anneals)
 def solve(
     given: flags.Given,
     instances: Annotated[list[Path], typer.Argument(help="Files of problems.", metavar="INSTANCE...")],
@@ -129,6 +140,8 @@ def solve(
 
 
 def _told(seconds: list[float], time_limit: float) -> str:
+    import statistics
+
     from spinsim.analysis.time_to_solution import seconds_in_words
 
     met = [one for one in seconds if one < float("inf")]
@@ -138,8 +151,7 @@ def _told(seconds: list[float], time_limit: float) -> str:
     return f"{len(met)} of {len(seconds)}, median {median}{span}"
 
 
-@bench.command()
-@flags.taking(_RUN)
+@flags.taking(_of_engine)
 def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
 
@@ -147,7 +159,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.metropolis import metropolis_rates
 
-    run = flags.filled(given, _RUN)
+    run = flags.filled(given, _of_engine())
     _head(repeats, **run)
     row = "{:28}{:>8}{:>9}  {:15}{:>6}{:>12}{:>10}   {:22}{:>10}   {}".format
     head = "case", "samples", "replicas", "packing", "cores", "updates/ns", "per core"
@@ -158,8 +170,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
         say(row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference))
 
 
-@bench.command()
-@flags.taking(_RUN | _TIMES)
+@flags.taking(_of_tempering)
 def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
@@ -169,20 +180,19 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.temper import temper_rates
 
-    run, times = flags.filled(given, _RUN), flags.filled(given, _TIMES)
-    _head(repeats, **run)
+    run = flags.filled(given, _of_tempering())
+    _head(repeats, **{name: run[name] for name in ("device", "threads", "rng_rounds")})
     row = "{:40}{:>8}{:>13}{:>7}  {:15}{:>12}   {:22}{:>13}{:>8}{:>14}{:>8}   {}".format
     head = "case", "samples", "temperatures", "copies", "packing", "updates/ns", "range", "sweeps alone", "share"
     say(row(*head, "correlations", "share", "others"))
-    for rate in temper_rates(repeats=repeats, **run, **times):
+    for rate in temper_rates(repeats=repeats, **run):
         size = rate.case.name, rate.samples, rate.case.ladder[2], rate.case.copies, rate.packing
         rates = [f"{one:.3f}" for one in (rate.rates.median, rate.raw, rate.correlations)]
         shares = [f"{100 * one / rate.raw:.1f}%" for one in (rate.rates.median, rate.correlations)]
         say(row(*size, rates[0], rate.rates.span, rates[1], shares[0], rates[2], shares[1], rate.case.reference))
 
 
-@bench.command()
-@flags.taking(_OF_TRANSFER)
+@flags.taking(_of_machine)
 def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
     """Whole commands as users type them, beside the rate of the engine that they drive, in attempted updates/ns.
 
@@ -193,7 +203,7 @@ def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
-    run = flags.filled(given, _OF_TRANSFER)
+    run = flags.filled(given, _of_machine())
     say(f"{machine(resolve_device(run['device']), run['threads'])}; engine: median of {repeats} runs, command: one run")
     row = "{:34}{:>10}{:>10}{:>8}{:>9}{:>9}".format
     say(row("case", "engine", "command", "share", "seconds", "file/MB"))
@@ -202,8 +212,7 @@ def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
         say(row(rate.case.name, *rates, f"{rate.seconds:.1f}", f"{rate.file_bytes / 1e6:.1f}"))
 
 
-@bench.command()
-@flags.taking(_RUN)
+@flags.taking(_of_engine)
 def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
 
@@ -213,7 +222,7 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.scaling import scaling_rates
 
-    run = flags.filled(given, _RUN)
+    run = flags.filled(given, _of_engine())
     _head(repeats, **run)
     row = "{:40}{:8}{:>7}{:>12}  {:12}{:22}{:>10}{:>11}".format
     say(row("case", "growth", "devices", "a ns", "unit", "range", "times one", "of linear"))
@@ -230,7 +239,6 @@ def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> No
     say(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
 
 
-@bench.command()
 def gemm(
     repeats: Annotated[int, Whole(help="Calls of each kernel.")] = 5,
     plot: Annotated[Path | None, Flag(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
@@ -274,3 +282,20 @@ def gemm(
     if plot is not None:
         draw(rates, plot, overwrite)
         say(plot)
+
+
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "transfer": transfer,
+    "solve": solve,
+    "metropolis": metropolis,
+    "temper": temper,
+    "jobs": jobs,
+    "scaling": scaling,
+    "gemm": gemm,
+}
+bench = typer.Typer(cls=flags.group_of(_COMMANDS), help="Rates on this machine.", rich_markup_mode=None)
+
+
+@bench.callback()
+def options() -> None:
+    """Rates on this machine."""

@@ -5,20 +5,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import whole as as_whole
 from spinsim.inputs.texts import RANDOM
-from spinsim.settings.config import Config, tables_of
-from spinsim.settings.setting import Setting
+
+if TYPE_CHECKING:
+    from spinsim.settings.config import Config
+    from spinsim.settings.setting import Setting
+
+Function = TypeVar("Function", bound=Callable[..., None])
 
 
 def whole(text: str, mend: str = ": give one such as 128") -> int:
+    from spinsim.inputs.arguments import whole as as_whole
+
     with contextlib.suppress(ValueError):
         return int(text)
     try:
@@ -66,34 +72,72 @@ DryRun = Annotated[
 ]
 
 
-def taking(settings: Mapping[str, Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose parameter ``given`` is a dictionary of settings, each of them with a flag.
+def taking(settings: Callable[[], Mapping[str, Setting]]) -> Callable[[Function], Function]:
+    """Give a command a flag for each setting; its parameter ``given`` has them by name, None where they are left out.
 
-    Args:
-        settings: By the names that they have in ``given``, where those that a user leaves out are None.
+    ``settings`` is called when the command is used: reading settings takes as long as starting the program.
     """
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def run(**everything: Any) -> None:
-            given = {name: everything.pop(name) for name in settings}
-            function(given=given, **everything)
+    def mark(function: Function) -> Function:
+        setattr(function, "settings", settings)  # noqa: B010  (functions have no such attribute)
+        return function
 
-        parameters: list[Parameter] = []
-        for one in signature(function, eval_str=True).parameters.values():
-            if one.name == "given":
-                parameters += [
-                    Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
-                    for name, setting in settings.items()
-                ]
-            else:
-                parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
-        told: Any = run  # Typer makes flags of what it reads there
-        told.__signature__ = Signature(parameters)
-        told.__annotations__ = {one.name: one.annotation for one in parameters}
-        return run
+    return mark
 
-    return decorate
+
+def with_flags(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function as Typer reads it, with a parameter for each of its settings in place of ``given``."""
+    if not hasattr(function, "settings"):
+        return function
+    settings: Mapping[str, Setting] = function.settings()
+
+    @wraps(function)
+    def run(**everything: Any) -> None:
+        given = {name: everything.pop(name) for name in settings}
+        function(given=given, **everything)
+
+    parameters: list[Parameter] = []
+    for one in signature(function, eval_str=True).parameters.values():
+        if one.name == "given":
+            parameters += [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
+                for name, setting in settings.items()
+            ]
+        else:
+            parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+    read_by_typer: Any = run
+    read_by_typer.__signature__ = Signature(parameters)
+    read_by_typer.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+class Command(TyperCommand):
+    """A command that reads its parameters when it is used: the list of all commands needs its first sentence alone."""
+
+    def __init__(self, name: str, function: Callable[..., None]) -> None:
+        super().__init__(name, help=getdoc(function), rich_markup_mode=None)
+        self._function = function
+        del self.params, self.callback  # so that whoever asks for them comes to __getattr__
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("params", "callback"):
+            raise AttributeError(name)
+        alone = typer.Typer(add_completion=False)
+        alone.command()(with_flags(self._function))
+        whole: Any = typer.main.get_command(alone)
+        self.params, self.callback = whole.params, whole.callback
+        return getattr(self, name)
+
+
+def group_of(functions: Mapping[str, Callable[..., None]]) -> type[TyperGroup]:
+    """Return the class of a group with a command for each function, for ``typer.Typer(cls=...)``."""
+
+    class Group(TyperGroup):
+        def __init__(self, *, commands: Any = None, **about: Any) -> None:
+            own: dict[str, Any] = {name: Command(name, function) for name, function in functions.items()}
+            super().__init__(commands=own | dict(commands or {}), **about)
+
+    return Group
 
 
 def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
@@ -105,6 +149,8 @@ def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
 
 def places_of(job: type[Config]) -> dict[str, tuple[str, Setting]]:
     """Settings that have flags, each with its table, by the names of parameters; those of the run come last."""
+    from spinsim.settings.config import tables_of
+
     places: dict[str, tuple[str, Setting]] = {}
     for table in ("model", job.job, "run"):
         for one in tables_of(job)[table].values():

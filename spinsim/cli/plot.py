@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from functools import partial
@@ -128,6 +127,8 @@ def _stem(files: list[Path]) -> str:
 
     Files of other folders than the first have the names of these before theirs; of many files a digest stands.
     """
+    import hashlib
+
     names = [file.stem if file.parent == files[0].parent else f"{file.parent.name}-{file.stem}" for file in files]
     together = "+".join(names)
     if len(together) <= _LONGEST:

@@ -17,9 +17,6 @@ from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
 from spinsim.parallel.launched import launched
-from spinsim.settings.config import build_config, read_toml, tables_of
-from spinsim.settings.setting import Setting, settings_of
-from spinsim.settings.shared import RunSettings
 
 _LONG: Final = 10  # seconds of a run that is said to take so long
 MISSED: Final = 3  # exit status of a search whose target was not met
@@ -29,13 +26,13 @@ if TYPE_CHECKING:
     from spinsim.run import Plan
     from spinsim.run.common import Watch
     from spinsim.run.progress import Bar
+    from spinsim.settings.setting import Setting
 
 
 def command_of(job: Job) -> Callable[..., None]:
     """Returns the command that runs a job: its flags are the job's settings, --config, --quiet, --json, --dry-run."""
-    places = flags.places_of(job.config)
 
-    @flags.taking({name: one for name, (_, one) in places.items()})
+    @flags.taking(lambda: {name: one for name, (_, one) in flags.places_of(job.config).items()})
     def run(
         given: flags.Given,
         config: flags.ConfigFile = None,
@@ -45,11 +42,13 @@ def command_of(job: Job) -> Callable[..., None]:
     ) -> None:
         from spinsim.run.identity import tables_of_file
         from spinsim.run.progress import compiling_told
+        from spinsim.settings.config import build_config, read_toml, tables_of
 
         if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
             from spinsim.cuda.device import wake
 
             wake()  # while modules are loaded
+        places = flags.places_of(job.config)
         tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job.config)}
         for name, value in given.items():
             table, one = places[name]
@@ -139,16 +138,22 @@ def _watch(progress: Bar, silent: bool) -> Watch:
 _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
-def _settings() -> dict[str, Setting]:
+def _resumable() -> dict[str, Setting]:
+    """Settings that ``resume`` changes, of all jobs and of the run."""
+    from spinsim.settings.config import tables_of
+    from spinsim.settings.setting import settings_of
+    from spinsim.settings.shared import RunSettings
+
     settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():
             one = tables_of(job.config)[job.name][name]
             settings.setdefault(name, replace(one, help=words or one.help))
-    return settings | {name: settings_of(RunSettings)[name] for name in _OF_RUN}
+    settings |= {name: settings_of(RunSettings)[name] for name in _OF_RUN}
+    return {name: replace(one, default=None, shown="unchanged") for name, one in settings.items()}
 
 
-@flags.taking({name: replace(one, default=None, shown="unchanged") for name, one in _settings().items()})
+@flags.taking(_resumable)
 def resume(
     file: Annotated[Path, typer.Argument(help="The file of a run.")],
     given: flags.Given,

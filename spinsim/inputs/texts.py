@@ -8,10 +8,8 @@ line and ``seed = "random"`` in files draw 64 bits from the operating system. Ru
 
 from __future__ import annotations
 
-import html
 import os
 import re
-import secrets
 import shlex
 import textwrap
 from operator import index
@@ -76,6 +74,8 @@ class Described:
         return f"{type(self).__name__}({', '.join(self._facts.values())})"
 
     def _repr_html_(self) -> str:
+        import html
+
         facts = ((html.escape(name), html.escape(value)) for name, value in self._facts.items())
         rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in facts)
         return f"<table><caption>{html.escape(type(self).__name__)}</caption>{rows}</table>"
@@ -96,6 +96,8 @@ RANDOM: Final = "random"
 
 
 def drawn_seed() -> int:
+    import secrets  # takes a tenth of the time in which the program starts
+
     return secrets.randbits(64)
 
 

@@ -11,6 +11,7 @@ from harness import one_sentence, run
 from typer.testing import CliRunner
 
 import spinsim as ss
+from spinsim.cli.flags import with_flags
 from spinsim.cli.running import command_of
 from spinsim.jobs import FOLDERS, all_jobs, job_of
 from spinsim.jobs.base import Job
@@ -24,7 +25,7 @@ def file(tmp_path_factory) -> Path:
     line = ["--size", "4", "--couplings", "pm-j", "--samples", "3", "--times", "5", "--out", str(path)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(FOLDERS, "tally", "tally")
-        command.command()(command_of(job_of("tally")))
+        command.command()(with_flags(command_of(job_of("tally"))))
         done = CliRunner().invoke(command, line)
     assert done.exit_code == 0, done.output
     assert done.output.startswith("Counting bonds of ")
