@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from spinsim.engine.moves.move import Batch as Batch
     from spinsim.engine.moves.move import Move as Move
     from spinsim.errors import InputError as InputError
-    from spinsim.jobs.anneal.call import anneal as anneal
     from spinsim.jobs.anneal.result import AnnealResult as AnnealResult
+    from spinsim.jobs.anneal.run import anneal as anneal
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
-    from spinsim.jobs.quantum.call import quantum as quantum
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
-    from spinsim.jobs.quantum.result import QuantumResult as QuantumResult
-    from spinsim.jobs.temper.call import temper as temper
-    from spinsim.jobs.temper.result import TemperResult as TemperResult
-    from spinsim.jobs.transfer.call import transfer as transfer
-    from spinsim.jobs.transfer.result import TransferResult as TransferResult
+    from spinsim.jobs.quantum.run import QuantumResult as QuantumResult
+    from spinsim.jobs.quantum.run import quantum as quantum
+    from spinsim.jobs.temper.run import TemperResult as TemperResult
+    from spinsim.jobs.temper.run import temper as temper
+    from spinsim.jobs.transfer.run import TransferResult as TransferResult
+    from spinsim.jobs.transfer.run import transfer as transfer
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
     from spinsim.model.geometry.lattice import Lattice as Lattice
@@ -71,16 +71,13 @@ _NAMES = {
     "engine.moves.move": ["Batch", "Move"],
     "errors": ["InputError"],
     "gemm": ["gemm"],
-    "jobs.anneal.call": ["anneal"],
+    "jobs.anneal.run": ["anneal"],
     "jobs.anneal.result": ["AnnealResult"],
     "jobs.calls": ["recount", "resume"],
-    "jobs.quantum.call": ["quantum"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
-    "jobs.quantum.result": ["QuantumResult"],
-    "jobs.temper.call": ["temper"],
-    "jobs.temper.result": ["TemperResult"],
-    "jobs.transfer.call": ["transfer"],
-    "jobs.transfer.result": ["TransferResult"],
+    "jobs.quantum.run": ["QuantumResult", "quantum"],
+    "jobs.temper.run": ["TemperResult", "temper"],
+    "jobs.transfer.run": ["TransferResult", "transfer"],
     "jobs.warming": ["warm_up"],
     "model.disorder": ["EdwardsAnderson"],
     "model.geometry.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],

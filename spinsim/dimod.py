@@ -16,8 +16,7 @@ from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs import grids
-from spinsim.inputs.arguments import typed
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public, typed
 from spinsim.inputs.texts import as_seed, printable, seeds_of, shown
 from spinsim.machine.clock import seconds_without_compiling
 from spinsim.machine.threads import Threads

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
 from spinsim.registry import job_of

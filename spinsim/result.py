@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from spinsim.errors import InputError, MissingError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.model.ising import Ising

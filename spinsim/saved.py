@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.machine.memory import require

@@ -19,8 +19,7 @@ from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import Described, count
 from spinsim.inputs.words import alike
 from spinsim.machine.memory import require

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ellipe, ellipkm1
 
 from spinsim.acceptance import check_temperatures
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 
 Array = npt.NDArray[np.float64]
 

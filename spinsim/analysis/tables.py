@@ -16,7 +16,7 @@ import numpy.typing as npt
 from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of
 from spinsim.errors import InputError, WrongTypeError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.inputs.words import alike
 from spinsim.machine.outputs import write_outputs

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.call import anneal
 from spinsim.jobs.anneal.report import Success, success_of
+from spinsim.jobs.anneal.run import anneal
 from spinsim.jobs.anneal.settings import AnnealSettings
-from spinsim.jobs.temper.call import temper
+from spinsim.jobs.temper.run import temper
 from spinsim.model.instances import read_instance
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import check_targets, value_of

@@ -13,8 +13,7 @@ from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Counts, Engine
 from spinsim.engine.split.shares import on_all_devices
 from spinsim.engine.update import Planned
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import ZERO_ACCEPTANCE, check_zero_acceptance
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import as_stated, judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import as_stated, judges, public
 from spinsim.inputs.texts import as_seed
 from spinsim.machine.compiled import kernel
 

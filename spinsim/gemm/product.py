@@ -17,7 +17,7 @@ from spinsim.errors import InputError
 from spinsim.gemm import operands
 from spinsim.gemm.operands import Strides
 from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.machine.memory import is_on_gpu
 
 FILE: Final = "gemm/parts.cu"

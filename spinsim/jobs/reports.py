@@ -26,7 +26,7 @@ from spinsim.inputs.texts import count, interval, quoted, wrapped
 from spinsim.inputs.words import either
 from spinsim.jobs import job_of
 from spinsim.jobs.ladder.result import Floats, LadderResult
-from spinsim.jobs.ladder.running import LadderPlan, moves_in_words
+from spinsim.jobs.ladder.run import LadderPlan, moves_in_words
 from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising

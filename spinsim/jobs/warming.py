@@ -16,7 +16,7 @@ import spinsim
 from spinsim.cuda.compile import finish
 from spinsim.engine import resolve_device
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.machine import compiled, stored
 from spinsim.machine.clock import COMPILED
 from spinsim.machine.threads import available_threads

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.errors import InputError, WrongTypeError
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import as_seed, beyond_ising
 from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
 from spinsim.model.geometry.lattice import Lattice

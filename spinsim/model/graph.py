@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.machine.compiled import kernel
 from spinsim.model.geometry.lattice import Lattice
 

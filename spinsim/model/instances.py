@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.model.formats import read_problem
 from spinsim.model.formats.source import Source
 from spinsim.model.ising import Ising

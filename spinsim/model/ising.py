@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, MissingError, WrongTypeError
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.model.drawing import Drawn
 from spinsim.model.geometry.lattice import Lattice, space_of

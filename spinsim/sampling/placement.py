@@ -35,7 +35,7 @@ from spinsim.acceptance import LARGEST_EXPONENT, check_temperatures, exp_reduced
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 from spinsim.sampling.annealing import temperature_schedule

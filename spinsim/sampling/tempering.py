@@ -19,7 +19,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, sweeps_a_portion
 
 BEHIND: Final = 2  # measurements that are asked for before the first of them is read

@@ -16,7 +16,7 @@ from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.sizes import compare_sizes, crossing
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.run import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.observables.table import binder_cumulant, correlation_length
 

@@ -14,7 +14,7 @@ from made_up import tempered
 import spinsim as ss
 from spinsim.analysis.equilibration import approach, link_agreement
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.run import TemperResult
 
 LADDER = np.geomspace(0.8, 2.0, 4)
 

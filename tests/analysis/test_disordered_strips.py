@@ -10,7 +10,7 @@ import spinsim as ss
 from spinsim.analysis.strips import length_crossings, length_curve, scaled_lengths
 from spinsim.analysis.tables import with_error
 from spinsim.jobs.transfer.figures import lengths_figure
-from spinsim.jobs.transfer.result import read
+from spinsim.jobs.transfer.run import read
 
 TEMPERATURES = np.linspace(1.4, 3.8, 13)
 WIDTHS = (4, 6)

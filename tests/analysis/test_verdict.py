@@ -15,7 +15,7 @@ from processes import ar1, rho_of
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.run import TemperResult
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_a_machine_that_fails_elsewhere(
     def fail(*arguments: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr("spinsim.jobs.anneal.running.create_engine", fail)
+    monkeypatch.setattr("spinsim.jobs.anneal.run.create_engine", fail)
     refuse(["anneal", "--size", "4", "--out", "new/a.h5"], *words)
 
 

@@ -17,9 +17,9 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.jobs.anneal import running
-from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.jobs.temper.running import TemperPlan
+from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.clock import compiling_seconds, said_to_compile
 from spinsim.machine.compiled import body

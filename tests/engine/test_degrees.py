@@ -13,7 +13,7 @@ from spinsim.engine.moves.metropolis.packed.batches import Costs
 from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD, cheap_bits
 from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS, ReplicaPlan
-from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import square
 from spinsim.model.graph import Graph

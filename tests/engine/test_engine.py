@@ -23,7 +23,7 @@ from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.call import anneal
+from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import Lattice, chain, cubic, square
 from spinsim.model.graph import Graph

@@ -112,7 +112,7 @@ def test_the_pre_run_is_never_repeated(do, tmp_path, monkeypatch, capsys) -> Non
     def fail(*arguments: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("spinsim.jobs.ladder.running.place", fail)
+    monkeypatch.setattr("spinsim.jobs.ladder.run.place", fail)
     assert run(capsys, monkeypatch, "resume", part, "--sweeps", 200, "--quiet").status == 0
     own = ("command", "config", "history")
     assert contents(part, *own) == contents(whole, *own)

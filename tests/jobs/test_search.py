@@ -15,7 +15,7 @@ from several import on_cpus
 import spinsim as ss
 from spinsim import rng
 from spinsim.errors import InputError
-from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.run import Watch
 from spinsim.run.common import to_file

@@ -14,7 +14,7 @@ from harness import at_row, contents, interrupt, run
 
 import spinsim as ss
 from spinsim.analysis.summary import summarize
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.run import TemperResult
 from spinsim.model.ising import Ising
 from spinsim.observables.table import correlation_length
 

@@ -17,7 +17,7 @@ from harness import contents, finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.benchmark.transfer import _peer_basis, rates
-from spinsim.jobs.transfer.running import Work
+from spinsim.jobs.transfer.run import Work
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config
 from spinsim.transfer_matrix.lanczos import NotConvergedError

@@ -143,7 +143,7 @@ def test_an_end_of_file_is_no_interruption(monkeypatch: pytest.MonkeyPatch, caps
     def fail(*arguments: object, **options: object) -> None:
         raise EOFError("Ran out of input")
 
-    monkeypatch.setattr("spinsim.jobs.anneal.running.create_engine", fail)
+    monkeypatch.setattr("spinsim.jobs.anneal.run.create_engine", fail)
     with pytest.raises(EOFError, match="Ran out of input"):
         run(capsys, monkeypatch, "anneal", "--size", "4", "--steps", "2")
 

@@ -101,7 +101,7 @@ def test_files_of_several_ranks_are_those_of_one(do, tmp_path: Path, job: str, r
 @pytest.mark.parametrize("line", [LONG, pytest.param(LONG_LADDER, marks=pytest.mark.slow)], ids=["samples", "ladder"])
 def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_path: Path, line: str) -> None:
     code = (
-        "from spinsim.jobs.anneal import running\nfrom spinsim.jobs.ladder.running import LadderRun\n"
+        "from spinsim.jobs.anneal import run as running\nfrom spinsim.jobs.ladder.run import LadderRun\n"
         "for run in (running._Annealing, LadderRun):\n"
         "    def stop(self, file, go_on=run.go_on):\n"
         "        self._saving.asked_to_stop = True\n        go_on(self, file)\n"

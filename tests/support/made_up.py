@@ -12,7 +12,7 @@ import spinsim as ss
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.inputs.grids import as_text
 from spinsim.jobs.ladder.result import EXCHANGES, Temperatures, contents_of_run
-from spinsim.jobs.temper.result import TemperResult, read
+from spinsim.jobs.temper.run import TemperResult, read
 from spinsim.jobs.temper.settings import Temper
 from spinsim.observables.measured import Choice
 from spinsim.run.common import provenance

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.jobs.transfer.running import Work
+from spinsim.jobs.transfer.run import Work
 from spinsim.machine.memory import readable
 from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group, Seat, make_group, together

@@ -13,7 +13,7 @@ from strips import strip_levels
 import spinsim as ss
 from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings
-from spinsim.jobs.transfer.running import Work
+from spinsim.jobs.transfer.run import Work
 from spinsim.machine.threads import Threads
 from spinsim.transfer_matrix.lanczos import NotConvergedError, Search, ThickRestart
 from spinsim.transfer_matrix.layer import Layer, make_points, sectors_of

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.moves.exchange.ladder import holders
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 

@@ -12,7 +12,7 @@ from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
 if TYPE_CHECKING:
     from spinsim.analysis.tables import Columns
     from spinsim.jobs.anneal.result import AnnealResult
-    from spinsim.jobs.anneal.running import AnnealPlan
+    from spinsim.jobs.anneal.run import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
     from spinsim.model.ising import Ising
     from spinsim.record import Record
@@ -41,7 +41,7 @@ class AnnealJob(Job):
 
     @property
     def plan_type(self) -> type[AnnealPlan]:
-        from spinsim.jobs.anneal.running import AnnealPlan
+        from spinsim.jobs.anneal.run import AnnealPlan
 
         return AnnealPlan
 
@@ -66,7 +66,7 @@ class AnnealJob(Job):
         return show(path, result)
 
     def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
-        from spinsim.jobs.anneal.running import recounted
+        from spinsim.jobs.anneal.run import recounted
 
         return recounted(result, device, threads)
 

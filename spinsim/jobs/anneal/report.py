@@ -26,7 +26,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
-from spinsim.jobs.anneal.running import AnnealPlan
+from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.base import Told
 from spinsim.model.ising import Ising
 from spinsim.run.search import goal

@@ -15,8 +15,8 @@ from spinsim.analysis.runs import Annealed
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
+from spinsim.inputs.arguments import public
 from spinsim.inputs.checks import as_floats
-from spinsim.inputs.signatures import public
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.problems.targets import met

@@ -28,7 +28,7 @@ class LadderJob(Job):
         cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several | columns)
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        from spinsim.jobs.ladder.running import recounted
+        from spinsim.jobs.ladder.run import recounted
 
         return recounted(result, device, threads)
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns
     from spinsim.jobs.quantum.extrapolation import AtStep
-    from spinsim.jobs.quantum.result import QuantumResult
-    from spinsim.jobs.quantum.running import QuantumPlan
+    from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
     from spinsim.jobs.quantum.settings import Quantum
     from spinsim.model.ising import Ising
     from spinsim.record import Record
@@ -42,12 +41,12 @@ class QuantumJob(LadderJob):
 
     @property
     def plan_type(self) -> type[QuantumPlan]:
-        from spinsim.jobs.quantum.running import QuantumPlan
+        from spinsim.jobs.quantum.run import QuantumPlan
 
         return QuantumPlan
 
     def read(self, record: Record, model: Ising) -> QuantumResult:
-        from spinsim.jobs.quantum.result import read
+        from spinsim.jobs.quantum.run import read
 
         return read(record, model)
 

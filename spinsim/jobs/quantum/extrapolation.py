@@ -22,9 +22,9 @@ from spinsim.analysis.runs import Axis
 from spinsim.analysis.summary import Estimate, Summary, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import count
-from spinsim.jobs.quantum.result import QuantumResult
+from spinsim.jobs.quantum.run import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
 from spinsim.result import load_as

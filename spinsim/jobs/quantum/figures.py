@@ -32,7 +32,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
-from spinsim.jobs.quantum.result import QuantumResult
+from spinsim.jobs.quantum.run import QuantumResult
 
 _MOST_BINS: Final = 40
 _WIDE: Final = 4  # ratio of the ends of gaps from which on their axis is logarithmic

@@ -18,8 +18,7 @@ from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
-from spinsim.jobs.quantum.result import QuantumResult
-from spinsim.jobs.quantum.running import QuantumPlan
+from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
 from spinsim.store.contents import MEASUREMENTS
 from spinsim.store.files import CONFIGURATIONS

@@ -12,8 +12,7 @@ from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.tables import Columns
-    from spinsim.jobs.temper.result import TemperResult
-    from spinsim.jobs.temper.running import TemperPlan
+    from spinsim.jobs.temper.run import TemperPlan, TemperResult
     from spinsim.jobs.temper.settings import Temper
     from spinsim.model.ising import Ising
     from spinsim.record import Record
@@ -39,12 +38,12 @@ class TemperJob(LadderJob):
 
     @property
     def plan_type(self) -> type[TemperPlan]:
-        from spinsim.jobs.temper.running import TemperPlan
+        from spinsim.jobs.temper.run import TemperPlan
 
         return TemperPlan
 
     def read(self, record: Record, model: Ising) -> TemperResult:
-        from spinsim.jobs.temper.result import read
+        from spinsim.jobs.temper.run import read
 
         return read(record, model)
 

@@ -15,7 +15,7 @@ from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import averages_of_one, figures_of_several
-from spinsim.jobs.temper.result import TemperResult
+from spinsim.jobs.temper.run import TemperResult
 
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:

@@ -18,8 +18,7 @@ from spinsim.analysis.tables import Columns, as_tables, below_each_other
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.base import Told
-from spinsim.jobs.temper.result import TemperResult
-from spinsim.jobs.temper.running import TemperPlan
+from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 
 Array = npt.NDArray[np.float64]

@@ -11,8 +11,7 @@ from spinsim.inputs.texts import quoted
 from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
 
 if TYPE_CHECKING:
-    from spinsim.jobs.transfer.result import TransferResult
-    from spinsim.jobs.transfer.running import TransferPlan
+    from spinsim.jobs.transfer.run import TransferPlan, TransferResult
     from spinsim.jobs.transfer.settings import Transfer
     from spinsim.model.ising import Ising
     from spinsim.record import Record
@@ -45,12 +44,12 @@ class TransferJob(Job):
 
     @property
     def plan_type(self) -> type[TransferPlan]:
-        from spinsim.jobs.transfer.running import TransferPlan
+        from spinsim.jobs.transfer.run import TransferPlan
 
         return TransferPlan
 
     def read(self, record: Record, model: Ising) -> TransferResult:
-        from spinsim.jobs.transfer.result import read
+        from spinsim.jobs.transfer.run import read
 
         return read(record, model)
 

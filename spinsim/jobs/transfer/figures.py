@@ -14,7 +14,7 @@ from spinsim.analysis.strips import LengthCrossing, length_crossings, length_cur
 from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError, argument, worded
 from spinsim.jobs.base import Draw, Drawing
-from spinsim.jobs.transfer.result import TransferResult
+from spinsim.jobs.transfer.run import TransferResult
 
 
 def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:

@@ -12,8 +12,7 @@ from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.base import Told
 from spinsim.jobs.reports import completed_by, head
-from spinsim.jobs.transfer.result import TransferResult
-from spinsim.jobs.transfer.running import TransferPlan
+from spinsim.jobs.transfer.run import TransferPlan, TransferResult
 
 MOST_LINES: Final = 20
 MOST_NAMED: Final = 3

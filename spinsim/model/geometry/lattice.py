@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import shown
 from spinsim.model.geometry.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups

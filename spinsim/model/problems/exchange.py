@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from spinsim.inputs.arguments import judges
-from spinsim.inputs.signatures import public
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import Described
 from spinsim.model.problems import objects
 from spinsim.model.problems.labels import Labels

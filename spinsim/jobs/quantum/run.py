@@ -1,0 +1,348 @@
+"""Runs of the transverse-field Ising model in slices of imaginary time: ``ss.quantum``, its result, its plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spinsim.acceptance import HOTTEST
+from spinsim.analysis.runs import Axis, Even, InTime
+from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.moves.move import Move
+from spinsim.errors import InputError, MissingError, argument
+from spinsim.inputs.arguments import judges, public
+from spinsim.inputs.texts import count
+from spinsim.jobs.calls import run_of_call
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, points_in
+from spinsim.jobs.ladder.run import LadderPlan, with_usual_moves
+from spinsim.jobs.quantum.settings import Quantum, QuantumSettings
+from spinsim.model.ising import Ising, check_model
+from spinsim.model.trotter import Points, trotter
+from spinsim.observables.table import transverse_magnetization
+from spinsim.record import Record
+from spinsim.run.common import build_model
+from spinsim.run.functions import Measure
+
+if TYPE_CHECKING:
+    import xarray
+
+
+_AXES: Final = {
+    "k": ("k", "the largest k"),
+    "gamma": ("Gamma", "the smallest Gamma"),
+    "beta": ("beta", "the largest beta"),
+}
+"""Symbol of what a ladder goes along, and its coldest end in words."""
+
+
+@public
+@dataclass(frozen=True, repr=False, kw_only=True)
+class QuantumResult(LadderResult):
+    """Measurements of a quantum run, sorted by copy and point. ``LadderResult`` has more attributes.
+
+    Attributes:
+        points: Transverse fields, inverse temperatures and couplings of the ladder, from the end deepest in the ordered
+            phase (``Points``), (points,) each.
+        time: Times of correlations in time, in slices, (times,).
+        action: A, the sum of the energies in space and in time, ``float64`` (steps, samples, copies, points). The
+            weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time action_in_time) in the general.
+        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, points, times).
+        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, points).
+        slice_magnetization_fourth: Sums over slices of (sum of the slice's spins)^4, of the same shape.
+        slice_overlap_squared: Sums over slices of the square of the slice's overlap, of the shape of ``overlap``.
+        slice_overlap_fourth: Sums over slices of the fourth power of the slice's overlap, of the same shape.
+        even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
+            of ``correlation_in_time``; no times if they were not measured.
+        link_overlap_in_space: As ``link_overlap`` over bonds in space alone; no pairs without
+            ``even_correlations``.
+        local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
+            of space); None without ``local_susceptibility``.
+        local_measurements: Number of measurements in these sums, (samples,), or None.
+    """
+
+    job = "quantum"
+
+    points: Points
+    time: Integers
+    action: Floats
+    correlation_in_time: Integers
+    slice_magnetization_squared: Integers
+    slice_magnetization_fourth: Integers
+    slice_overlap_squared: Integers
+    slice_overlap_fourth: Integers
+    even_correlation_in_time: Integers
+    link_overlap_in_space: Integers
+    local_squares: Integers | None = None
+    local_measurements: Integers | None = None
+
+    has_correlations = True
+    has_staggered = False
+
+    @property
+    def energy(self) -> Floats:
+        """The action, the energy of the classical model of space and time."""
+        return self.action
+
+    @property
+    def staggered_magnetization(self) -> Integers:
+        """Nothing: sublattices of space and time alternate in time too, which no order does."""
+        steps, samples, _, places = self.action.shape
+        return np.empty((steps, samples, 0, places), np.int64)
+
+    @property
+    def k(self) -> Floats:
+        """Step in time at each point, the coupling of space, (points,)."""
+        return self.points.k
+
+    @property
+    def k_time(self) -> Floats:
+        """Coupling of neighbours in time at each point: k in the isotropic form."""
+        return self.points.k_time
+
+    @property
+    def gamma(self) -> Floats:
+        """Transverse field at each point, in the unit of the couplings."""
+        return self.points.gamma
+
+    @property
+    def beta(self) -> Floats:
+        """Inverse temperature of the quantum model at each point."""
+        return self.points.beta
+
+    @property
+    def temperature(self) -> Floats:
+        """1 / k, the temperature of the classical model of space and time."""
+        return 1 / self.k
+
+    @property
+    def places(self) -> Points:
+        return self.points
+
+    @property
+    def axis(self) -> Axis:
+        name = self.points.axis
+        symbol, coldest = _AXES[name]
+        return Axis(name, symbol, self.points.values, coldest)
+
+    @cached_property
+    def in_time(self) -> InTime:
+        """Measurements in time, per site or in units of full order."""
+        sites = self.model.sites
+        of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
+        correlation, energy = self.correlation_in_time / sites, self.action_in_space / sites - of_field
+        return InTime(self.time, self.gamma, self.k_time, correlation, energy, self._even)
+
+    @property
+    def _even(self) -> Even | None:
+        even = self.even_correlation_in_time
+        if not even.shape[-1]:
+            return None
+        products = self.slices * len(self.model.graph.bonds_in_space())
+        return Even(even / products, self.link_overlap_in_space / products)
+
+    @property
+    def slices(self) -> int:
+        """Slices in time."""
+        return self.model.graph.slices
+
+    @property
+    def action_in_time(self) -> Integers:
+        """The part of the action that bonds in time have, (steps, samples, copies, points)."""
+        return np.asarray(-self.correlation_in_time[..., 0].astype(np.int64))
+
+    @property
+    def action_in_space(self) -> Floats:
+        """The rest of the action: of the bonds and fields of space, likewise."""
+        return np.asarray(self.action - self.action_in_time)
+
+    @property
+    def local_susceptibility(self) -> Floats:
+        """Each site's response to a field along z there, k <(sum over slices of s)^2> / slices, of ``local_squares``.
+
+        Shape (samples, copies, points, sites of space), in 1 / unit of the couplings; NaN before the first measurement.
+
+        Raises:
+            InputError: where it was not measured.
+        """
+        if self.local_squares is None or self.local_measurements is None:
+            asked = argument("local_susceptibility", True)
+            raise MissingError(f"the run has no local susceptibilities: make it with {asked}")
+        measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
+        return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
+
+    @property
+    def _times(self) -> tuple[tuple[int, ...], bool]:
+        run, even = self.reduced, self.even_correlation_in_time
+        return tuple(map(int, self.time)), bool(even.shape[-1]) if run is None else "even C(1)" in run.names
+
+    def dataset(self) -> xarray.Dataset:
+        """As ``LadderResult.dataset``, with the coordinates of each point."""
+        others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
+        coordinates = {name: (self.points.axis, getattr(self, name)) for name in sorted(others)}
+        return super().dataset().assign_coords(coordinates)
+
+    @property
+    def _run_facts(self) -> dict[str, str]:
+        return {"slices": count(self.slices, "slice"), **super()._run_facts}
+
+
+def read(record: Record, model: Ising) -> QuantumResult:
+    """Returns the run of a record."""
+    points = points_in(record, model)
+    return QuantumResult.of(record, model, points, points=points, time=record["measurements/time"])
+
+
+_MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
+
+
+class QuantumPlan(LadderPlan[Quantum]):
+    """A quantum run that is ready to begin; its model is that of space and time."""
+
+    ladder_in = staticmethod(points_in)
+
+    @classmethod
+    def model_of(cls, config: Quantum, device: str) -> Ising:
+        q = config.quantum
+        return build_model(config.model, config.run.number_of_replicas * q.places, q.slices, q.is_general)
+
+    @classmethod
+    def filled_in(cls, config: Quantum, model: Ising, device: str) -> Quantum:
+        return with_usual_moves(config, model, config.run.number_of_replicas)
+
+    @property
+    def wanted(self) -> Wanted:
+        q = self.config.quantum
+        return Wanted(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
+
+    def check_ladder(self, ladder: Points) -> None:
+        """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""
+        scale = self.model.energy_scale
+        least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
+        for step in ladder.k[(ladder.k < least) | (ladder.k > most)]:
+            name = "the step in time, beta / slices," if ladder.is_general else "k"
+            raise InputError(
+                f"{name} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
+            )
+
+
+@public
+@judges("model", "seed", none=True)
+def quantum(
+    model: Ising,
+    k: ArrayLike | str | None = None,
+    slices: int = 32,
+    sweeps: int = 10_000,
+    thermalize: int = 2000,
+    replicas: int = 2,
+    measure_every: int = 10,
+    swap_every: int = 1,
+    correlation_times: ArrayLike | str | None = None,
+    even_correlations: bool = False,
+    local_susceptibility: bool = False,
+    seed: int | None = 1,
+    start: str | ArrayLike = "random",
+    zero_acceptance: float = 1 - 2**-6,
+    rng_rounds: int = 10,
+    device: str = "auto",
+    threads: int | None = None,
+    on_updates: Callable[[int], None] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool = False,
+    gamma: ArrayLike | str | None = None,
+    beta: ArrayLike | str | None = None,
+    measure: str | Mapping[str, Measure] | None = None,
+    moves: str | Sequence[tuple[Move, int]] | None = None,
+    *,
+    clusters: str | None = None,
+    clusters_every: int | None = None,
+    houdayer: str | int | None = None,
+    series: str = "all",
+    series_limit: float = 256.0,
+    magnetization_modes: bool = True,
+    gpus: str | None = None,
+    save_configurations: int = 0,
+) -> QuantumResult:
+    """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
+
+    In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s
+    over bonds, h s over sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma =
+    -ln tanh(k) / (2 k), the inverse temperature k times ``slices``. In the general form, with
+    ``gamma`` and ``beta``, bonds and fields in space have the weight k = beta / ``slices``, and
+    bonds in time -ln tanh(gamma k) / 2. Averages then are those of the quantum model at this gamma
+    and beta, up to terms of order k^2.
+
+    Args:
+        model: Model in space.
+        k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command
+            line takes it, such as ``auto:0.25:0.31``. By default ``0.2:0.3:16``.
+        slices: Slices in time, an even number from 2 to 2^20.
+        sweeps: Measured sweeps (a whole number from 1 to 10^12).
+        thermalize: Sweeps before the first measurement.
+        replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2^21).
+        measure_every: Sweeps between measurements.
+        swap_every: Sweeps between exchanges.
+        correlation_times: Times in slices at which spins are correlated with themselves; 1 is
+            always among them. By default 1, 2, 3, ... to half of the slices, 16 at most.
+        even_correlations: Correlate products of neighbouring spins too, for gaps of even parity.
+        local_susceptibility: Measure the local susceptibility of each site, from the square of its
+            sum over slices.
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
+            one.
+        start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time,
+            shape (sites,), (samples, sites) or (samples, copies times points, sites). Replica c T +
+            i is copy c at the i-th of T points, counted from the end deepest in the ordered phase.
+        zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1), by
+            default 1 - 2^-6.
+        rng_rounds: Philox rounds, 10 or 7.
+        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
+        threads: CPU threads (a whole number from 1 to 4096), all by default. The result does not
+            depend on their number.
+        on_updates: Called now and then with the number of spin updates since its last call.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
+        checkpoint_every: Seconds between checkpoints, at least 0.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels
+            are compiled.
+        gamma: Transverse fields of the general form in the unit of the couplings, one or several in
+            any order, or text.
+        beta: Inverse temperatures of the general form, likewise. At least one of gamma and beta is
+            a single number.
+        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
+        moves: Moves in space and time, as ``ss.temper`` takes them.
+        clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: ``sw``, ``wolff`` or
+            ``seeded``.
+        clusters_every: Sweeps between cluster moves, 10 by default.
+        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies at one
+            point. ``auto`` makes them where they pay, with two copies or more on graphs of up to
+            three dimensions; 0 for none, the default.
+        series: Series to keep: ``all``, ``none``, or names such as ``energy,overlap``; averages
+            come from sums over all measurements.
+        series_limit: Megabytes that series may take, at least 0.001. A longer run adds up all
+            measurements and keeps every second, fourth, ... row, in at most a quarter of the limit.
+        magnetization_modes: Measure Fourier modes of the magnetisation, for its correlation lengths
+            in space and in time.
+        gpus: GPUs that share the work: ``all``, how many, or a list of numbers such as ``0,2``; by
+            default one for each process.
+        save_configurations: Save all spins at every so many measurements (up to 10^12), a bit a
+            spin; 0 saves none.
+
+    Returns:
+        Actions, magnetisations, correlations in time and overlaps of every copy at every point, and
+        the rates of exchange.
+
+    Raises:
+        InputError: for bad points or slices, numbers out of range, too little memory, and a file
+            that holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
+    """
+    given = dict(locals())
+    in_time = trotter(check_model(model), slices or QuantumSettings.slices, by_term=gamma is not None)
+    result: QuantumResult = run_of_call(Quantum, in_time, given)
+    return result
