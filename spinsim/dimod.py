@@ -18,7 +18,7 @@ from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs import grids
 from spinsim.inputs.arguments import public, typed
 from spinsim.inputs.texts import as_seed, printable, seeds_of, shown
-from spinsim.machine.clock import seconds_without_compiling
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of

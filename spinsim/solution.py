@@ -15,7 +15,7 @@ import numpy.typing as npt
 from spinsim.bits import States
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
-from spinsim.machine.outputs import check_output, write_outputs
+from spinsim.machine.files import check_output, write_outputs
 from spinsim.model.ising import Ising
 from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
 from spinsim.model.problems.objects import import_dimod

@@ -19,7 +19,7 @@ from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import WIDTH, wrapped
 from spinsim.inputs.words import alike
-from spinsim.machine.outputs import write_outputs
+from spinsim.machine.files import write_outputs
 from spinsim.model.ising import Ising, described
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order

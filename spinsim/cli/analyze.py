@@ -74,7 +74,7 @@ def analyze(
     """
     from spinsim.analysis.summary import observables_of, summarize
     from spinsim.analysis.tables import as_tables, printed_table, summary_columns, write_csv
-    from spinsim.machine.outputs import check_output
+    from spinsim.machine.files import check_output
     from spinsim.pooling import gathered
     from spinsim.store.contents import summary_series
 

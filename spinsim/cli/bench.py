@@ -252,7 +252,7 @@ def gemm(
 
     from spinsim.benchmark.gemm import SIZES, Rate, draw, ladder, tall_products, wide_products
     from spinsim.cuda.device import why_not
-    from spinsim.machine.outputs import check_output
+    from spinsim.machine.files import check_output
 
     check_repeats(repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):

@@ -78,7 +78,7 @@ def plot(
     The caption of a figure lies beside it, in a text file of the same name: what is drawn, and the verdicts.
     """
     from spinsim.analysis.figures import FORMATS, STYLES, save_figures
-    from spinsim.machine.outputs import check_output
+    from spinsim.machine.files import check_output
     from spinsim.pooling import gathered
     from spinsim.result import load
 
@@ -192,7 +192,7 @@ def view(
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.configurations import Panels
-    from spinsim.machine.outputs import write_outputs
+    from spinsim.machine.files import write_outputs
     from spinsim.result import load
     from spinsim.saved import configurations
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.machine.clock import compiling, said_to_compile
+from spinsim.machine.compiled import compiling, said_to_compile
 from spinsim.machine.memory import on_gpu
 from spinsim.machine.threads import available_threads
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
 from spinsim.machine.memory import make_current, on_gpu, readable
-from spinsim.machine.trusted import make_folder
+from spinsim.machine.stored import make_folder
 from spinsim.parallel.session import ranks
 
 

@@ -18,7 +18,7 @@ from spinsim.engine import resolve_device
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.machine import compiled, stored
-from spinsim.machine.clock import COMPILED
+from spinsim.machine.compiled import COMPILED
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.geometry.lattice import chain, cubic, square

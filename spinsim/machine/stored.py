@@ -1,19 +1,25 @@
 """Machine code of kernels, kept on disk: a process that finds it does without Numba, whose loading takes half a second.
 
 A file holds one kernel for arguments of certain types: the SHA-256 of the rest, then a pickled pair of a stamp (sources
-and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed, out of date
-or that others can have written (``trusted.py``) counts as none, and the kernel is compiled anew.
+and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed or out of
+date counts as none, and the kernel is compiled anew.
+
+So does one that others can have written. File and folder must belong to the user, root or the package's owner. Each is
+opened once, and its owner and permissions are those of what is open: nobody can exchange it afterwards. Windows has no
+such owners; it closes the folders of a user to others by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import importlib
 import os
 import pickle
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,9 +29,7 @@ from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
-
-from spinsim.machine import trusted
+from typing import Any, BinaryIO, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).parents[1]
 _MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that decide how all kernels are compiled
@@ -88,6 +92,11 @@ def _digest_of_file(path: Path) -> bytes:
 
 
 _CHECKSUM_BYTES: Final = 32
+MOST_BYTES: Final = 2**26  # of a file; the largest kernel has less than a megabyte
+_HAS_OWNERS: Final = hasattr(os, "geteuid")
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+# neither a link is followed nor a pipe waited for
+_FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _RUNTIME: Final = {"numba.core.runtime._nrt_python": "NRT_", "numba._helperlib": "numba_"}
 """Numba's modules in C whose functions kernels call, and how machine code names these."""
 
@@ -113,7 +122,7 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
 
 def is_there(kernel: str, types: str) -> bool:
     for path in _paths(kernel, types):
-        with contextlib.suppress(OSError), trusted.open_trusted(path):
+        with contextlib.suppress(OSError), open_trusted(path):
             return True
     return False
 
@@ -130,7 +139,7 @@ def keep(kernel: str, types: str, code: MachineCode) -> None:
 def writable_folder() -> Path | None:
     for folder in _folders():
         with contextlib.suppress(OSError):
-            trusted.make_folder(folder, mend=True)
+            make_folder(folder, mend=True)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
     return None
@@ -187,8 +196,8 @@ def _versions() -> tuple[str, ...]:
 
 def _read(path: Path, stamp: str) -> MachineCode | None:
     try:
-        with trusted.open_trusted(path) as file:
-            content = file.read(trusted.MOST_BYTES)
+        with open_trusted(path) as file:
+            content = file.read(MOST_BYTES)
     except OSError:
         return None
     checksum, content = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
@@ -203,7 +212,7 @@ def _read(path: Path, stamp: str) -> MachineCode | None:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write a file beside the old one, then put it in its place: readers never see a part of it."""
-    trusted.make_folder(path.parent, mend=True)
+    make_folder(path.parent, mend=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with open(handle, "wb") as file:
@@ -282,3 +291,72 @@ def _runtime(name: str) -> ModuleType:
         return importlib.import_module(name)
     sys.modules[name] = module
     return module
+
+
+@contextlib.contextmanager
+def open_trusted(path: Path) -> Iterator[BinaryIO]:
+    """Open a regular file of sane size that nobody else can have written, in a folder of that kind.
+
+    Raises:
+        OSError: where there is none.
+    """
+    with _folder(path.parent) as folder:
+        handle = os.open(path, _FLAGS) if folder is None else os.open(path.name, _FLAGS, dir_fd=folder)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            raise PermissionError(errno.EPERM, "no file of a size that is read", str(path))
+        _check(path, status)
+        with open(handle, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path, mend: bool = False) -> None:
+    """Make a folder in which nobody else can write, where it is not there yet.
+
+    Args:
+        folder: Path of the folder; parents are made too.
+        mend: True closes a folder of the user's own in which others can write, as earlier versions made some. Its
+            files must be checked one by one afterwards, since others may have put them there.
+
+    Raises:
+        OSError: where it cannot be made, and where others own it or can write in it.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o755)
+    with _folder(folder, mend):
+        pass
+
+
+@contextlib.contextmanager
+def _folder(folder: Path, mend: bool = False) -> Iterator[int | None]:
+    if not _HAS_OWNERS:
+        yield None
+        return
+    handle = os.open(folder, _FLAGS | os.O_DIRECTORY)
+    try:
+        status = os.fstat(handle)
+        if mend and status.st_uid == os.geteuid() and status.st_mode & _OTHERS_WRITE:
+            os.fchmod(handle, stat.S_IMODE(status.st_mode) & ~_OTHERS_WRITE)
+            status = os.fstat(handle)
+        _check(folder, status)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    """Refuse what others own or can write to.
+
+    Within the package its owner may own files too: byte code that stands there runs as well.
+    """
+    if not _HAS_OWNERS:
+        return
+    owners = {0, os.geteuid()}
+    if path.is_relative_to(_ROOT):
+        owners.add(_ROOT.stat().st_uid)
+    if status.st_uid not in owners or status.st_mode & _OTHERS_WRITE:
+        raise PermissionError(errno.EPERM, "others can have written it", str(path))

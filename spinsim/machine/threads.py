@@ -1,12 +1,19 @@
-"""Independent tasks on threads: the kernels release the interpreter lock, and tasks share nothing they write."""
+"""Tasks on threads, and signals, of which only the main thread hears.
+
+Kernels release the interpreter lock, and tasks share nothing that they write.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
+from types import FrameType
 from typing import Final
 
 from spinsim.errors import InputError
@@ -73,3 +80,37 @@ class Threads:
     def _worth(self, words: int | None) -> int:
         """Number of threads that so many words are worth, all where nobody says how many words they are."""
         return self.count if words is None else max(1, min(self.count, words // WORTH_A_THREAD))
+
+
+_ALWAYS: Final = ("SIGINT", "SIGTERM")
+_UNLESS_USED: Final = ("SIGHUP", "SIGUSR1", "SIGUSR2")  # batch systems send the last two ahead of a time limit
+_STOPPING: Final = [getattr(signal, name) for name in _ALWAYS + _UNLESS_USED if hasattr(signal, name)]
+
+
+@contextlib.contextmanager
+def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call ``stop`` for each signal that asks to stop, in the main thread; other threads hear none.
+
+    A hang-up that is ignored, as under nohup, stays ignored, and a program's own handlers of it and of the signals for
+    users stay where they are.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    free = [n for n in _STOPPING if n.name in _ALWAYS or signal.getsignal(n) is signal.SIG_DFL]
+    before = {number: signal.signal(number, handler) for number in free}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def ignore_signals() -> None:
+    """Leave the decision when to stop to another process, which the same signals tell."""
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)

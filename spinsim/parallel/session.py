@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.machine import signals, threads
+from spinsim.machine import threads
 from spinsim.parallel.launched import Launched
 from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, answers, opened
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
@@ -291,7 +291,7 @@ def joined(how: Launched) -> Iterator[bool]:
 
 def _serve(ranks: Ranks) -> None:
     """Serve until rank 0 lets go; when to stop is its decision, which a signal tells it too."""
-    signals.ignore()
+    threads.ignore_signals()
     try:
         serve(ranks)
     except Exception as error:

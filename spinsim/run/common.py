@@ -26,7 +26,7 @@ from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
-from spinsim.machine import signals
+from spinsim.machine.threads import stopping_on_signals
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.geometry.cells import CELLS, IN_TIME
 from spinsim.model.geometry.lattice import Lattice
@@ -58,7 +58,7 @@ class Saving:
 
     def __init__(self, every: float) -> None:
         self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False  # True once one of ``signals.STOPPING`` has come
+        self.asked_to_stop = False  # True once a signal has asked to
 
     def due(self) -> bool:
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
@@ -373,7 +373,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
         if present.model.caution:
             watch.on_warning(present.model.caution)
         saving = Saving(present.config.run.checkpoint_every)
-        with signals.stopping_on_signals(saving.stop):
+        with stopping_on_signals(saving.stop):
             try:
                 record = present.carry_out(saving, watch, in_file=True, stored=stored)
             except identity.AlreadyFinishedError:

@@ -9,7 +9,7 @@ from threading import Event, Timer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spinsim.errors import InputError
-from spinsim.machine.clock import compiling_seconds, seconds_without_compiling, told_of_compiling
+from spinsim.machine.compiled import compiling_seconds, seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
 from spinsim.run.common import Plan, Watch
 from spinsim.run.recording import TimedError

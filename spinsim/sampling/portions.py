@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from spinsim.machine.clock import seconds_without_compiling
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestSlices, InField
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
 from spinsim.engine.protocols import Engine
-from spinsim.machine.clock import seconds_without_compiling
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.sampling.measure import BestOfEach, measure, present_configurations
 from spinsim.sampling.portions import Portions, sweeps_a_portion

@@ -11,7 +11,7 @@ import pytest
 from harness import finish, one_sentence, run, spinsim, tree
 
 import spinsim as ss
-from spinsim.machine.outputs import check_output, write_outputs
+from spinsim.machine.files import check_output, write_outputs
 
 TABLE = b"temperature,energy_per_site\n1.0,-1.5\n"
 HEADS = {
@@ -135,12 +135,12 @@ def test_a_full_disk_leaves_nothing_behind(folder, line):
     before = tree(folder)
     code = """
 import resource
-import spinsim.machine.outputs
-write = spinsim.machine.outputs._write
+import spinsim.machine.files
+write = spinsim.machine.files._write
 def limited(path, content):
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
     return write(path, content)
-spinsim.machine.outputs._write = limited
+spinsim.machine.files._write = limited
 """
     one_sentence(finish(spinsim(folder, *line.split(), code=code)), "cannot be written (File too large)", "make room")
     assert tree(folder) == before

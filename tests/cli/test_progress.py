@@ -21,8 +21,7 @@ from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper, TemperSettings
-from spinsim.machine.clock import compiling_seconds, said_to_compile
-from spinsim.machine.compiled import body
+from spinsim.machine.compiled import body, compiling_seconds, said_to_compile
 from spinsim.run import Watch
 from spinsim.run.common import to_file
 from spinsim.run.progress import COMPILING, Bar, RowProgress, compiling_told

@@ -16,7 +16,7 @@ from harness import Outcome, finish, one_sentence, run, spinsim, tree
 import spinsim as ss
 from spinsim import cli
 from spinsim.inputs.texts import printable, quoted
-from spinsim.machine import signals
+from spinsim.machine.threads import stopping_on_signals
 from spinsim.run.common import Saving
 
 RUN = "anneal --size 4 --steps 2 --sweeps 1 --replicas 2"
@@ -133,7 +133,7 @@ def test_signals_ask_to_stop_unless_they_mean_something_else(number):
         for handler, asks in ((signal.SIG_DFL, True), (signal.SIG_IGN, False), (lambda *told: own.append(told), False)):
             signal.signal(number, handler)
             saving = Saving(60)
-            with signals.stopping_on_signals(saving.stop):
+            with stopping_on_signals(saving.stop):
                 os.kill(os.getpid(), number)
                 assert saving.asked_to_stop == asks
                 if asks:

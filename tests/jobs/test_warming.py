@@ -32,7 +32,7 @@ ss.quantum(ss.EdwardsAnderson(ss.square(8)), k=[0.2, 0.3], slices=16, sweeps=20,
 
 def in_process(code: str, folder: Path) -> str:
     """Run code in a new process whose kernels are in a folder; the kernels that it compiled."""
-    check = "from spinsim.machine.clock import COMPILED\nprint([name for name, _ in COMPILED])"
+    check = "from spinsim.machine.compiled import COMPILED\nprint([name for name, _ in COMPILED])"
     command = [sys.executable, "-c", f"import spinsim as ss\n{code}\n{check}"]
     surroundings = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     return subprocess.run(command, capture_output=True, text=True, check=True, env=surroundings).stdout.strip()

@@ -15,7 +15,7 @@ import pytest
 from attacks import time_limit
 
 from spinsim.cuda import device
-from spinsim.machine import stored, trusted
+from spinsim.machine import stored
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and permissions as POSIX has them")
 KERNEL, TYPES = "spinsim.model.graph.any", "float64"
@@ -107,7 +107,7 @@ def payload(proof: Path) -> bytes:
 def planted(proof: Path) -> Path:
     """Lay the attack where the kernel is looked for."""
     path = next(stored._paths(KERNEL, TYPES))
-    trusted.make_folder(path.parent)
+    stored.make_folder(path.parent)
     path.write_bytes(payload(proof))
     path.chmod(0o644)
     return path
@@ -180,7 +180,7 @@ def test_folders_of_ones_own_are_closed_to_others(shared: Path, mode: int) -> No
     path.parent.mkdir()
     path.parent.chmod(mode)
     with pytest.raises(PermissionError):
-        trusted.make_folder(path.parent)
+        stored.make_folder(path.parent)
     stored.keep(KERNEL, TYPES, stored.MachineCode("entry", "environment", (), b"", b""))
     assert stored.is_there(KERNEL, TYPES)
     assert path.parent.stat().st_mode & 0o777 == 0o755
@@ -192,7 +192,7 @@ def test_folders_of_others_are_not_mended(tmp_path: Path, monkeypatch: pytest.Mo
     folder.chmod(0o775)
     give_away(folder, monkeypatch)
     with pytest.raises(PermissionError):
-        trusted.make_folder(folder, mend=True)
+        stored.make_folder(folder, mend=True)
     assert folder.stat().st_mode & 0o777 == 0o775
 
 
@@ -211,18 +211,17 @@ def test_files_of_the_package_may_be_its_owners(tmp_path: Path, monkeypatch: pyt
     if os.geteuid():
         pytest.skip("takes files of another user")
     package = tmp_path / "spinsim"
-    monkeypatch.setattr(trusted, "_PACKAGE", package)
-    monkeypatch.setattr(trusted, "__file__", str(package / "trusted.py"))
-    for path in (package / "trusted.py", package / "kernels" / "kernel", tmp_path / "cache" / "kernel"):
-        path.parent.mkdir(exist_ok=True)
+    monkeypatch.setattr(stored, "_ROOT", package)
+    for path in (package / "kernels" / "kernel", tmp_path / "cache" / "kernel"):
+        path.parent.mkdir(parents=True)
         path.touch()
-        for item in (path, path.parent):
+        for item in (path, path.parent, package):
             os.chown(item, OTHER, OTHER)
-    with trusted.open_trusted(package / "kernels" / "kernel") as file:
+    with stored.open_trusted(package / "kernels" / "kernel") as file:
         assert file.read() == b""
     with (
         pytest.raises(PermissionError, match="others can have written it"),
-        trusted.open_trusted(tmp_path / "cache/kernel"),
+        stored.open_trusted(tmp_path / "cache/kernel"),
     ):
         pass
 

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from spinsim.errors import InputError
-from spinsim.machine.outputs import CAPTION, write_outputs
+from spinsim.machine.files import CAPTION, write_outputs
 
 FORMATS: Final = ("pdf", "png", "svg")
 

@@ -34,7 +34,7 @@ from spinsim.engine.protocols import (
     Spins,
     bits_of,
 )
-from spinsim.machine.clock import compiling_seconds
+from spinsim.machine.compiled import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.parallel.places import Kept, Place, Reply, answers
 

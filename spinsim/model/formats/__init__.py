@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
-from spinsim.machine.outputs import write_outputs
+from spinsim.machine.files import write_outputs
 from spinsim.model.formats import bqm_file, graphs, lines
 from spinsim.model.formats.compressed import by_suffix
 from spinsim.model.formats.source import COMMENT, Source
