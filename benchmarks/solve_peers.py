@@ -31,7 +31,7 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.benchmark.solve import target_of
-from spinsim.model.problems.targets import value_name
+from spinsim.model.targets import value_name
 from spinsim.sampling.temperatures import automatic_temperatures
 
 TUNING_SEEDS = (101, 102, 103)

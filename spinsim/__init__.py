@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.run import transfer as transfer
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
-    from spinsim.model.geometry.lattice import Lattice as Lattice
-    from spinsim.model.geometry.lattice import chain as chain
-    from spinsim.model.geometry.lattice import cubic as cubic
-    from spinsim.model.geometry.lattice import honeycomb as honeycomb
-    from spinsim.model.geometry.lattice import hypercubic as hypercubic
-    from spinsim.model.geometry.lattice import square as square
-    from spinsim.model.geometry.lattice import triangular as triangular
     from spinsim.model.graph import Graph as Graph
-    from spinsim.model.instances import from_bqm as from_bqm
-    from spinsim.model.instances import read_instance as read_instance
     from spinsim.model.ising import Ising as Ising
+    from spinsim.model.ising import from_bqm as from_bqm
+    from spinsim.model.ising import read_instance as read_instance
+    from spinsim.model.lattice import Lattice as Lattice
+    from spinsim.model.lattice import chain as chain
+    from spinsim.model.lattice import cubic as cubic
+    from spinsim.model.lattice import honeycomb as honeycomb
+    from spinsim.model.lattice import hypercubic as hypercubic
+    from spinsim.model.lattice import square as square
+    from spinsim.model.lattice import triangular as triangular
     from spinsim.pooling import pool as pool
     from spinsim.result import load as load
     from spinsim.saved import Configurations as Configurations
@@ -80,10 +80,9 @@ _NAMES = {
     "jobs.transfer.run": ["TransferResult", "transfer"],
     "jobs.warming": ["warm_up"],
     "model.disorder": ["EdwardsAnderson"],
-    "model.geometry.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
+    "model.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
     "model.graph": ["Graph"],
-    "model.instances": ["from_bqm", "read_instance"],
-    "model.ising": ["Ising"],
+    "model.ising": ["Ising", "from_bqm", "read_instance"],
     "pooling": ["pool"],
     "result": ["load"],
     "sampling": ["sampling"],

@@ -15,14 +15,14 @@ from spinsim.acceptance import COLDEST
 from spinsim.engine import Dynamics, resolve_device
 from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
 from spinsim.errors import InputError, WrongTypeError, warn_caller
-from spinsim.inputs import grids
+from spinsim.inputs import numbers
 from spinsim.inputs.arguments import public, typed
 from spinsim.inputs.texts import as_seed, printable, seeds_of, shown
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import Threads
+from spinsim.model.exchange import check_pairs, import_dimod, of_bqm, variables_of
 from spinsim.model.ising import Ising
-from spinsim.model.problems.objects import check_pairs, from_bqm, import_dimod, variables_of
-from spinsim.model.problems.quadratic import BINARY, Quadratic, number_in
+from spinsim.model.quadratic import BINARY, Quadratic, number_in
 from spinsim.sampling.descents import descended
 from spinsim.sampling.schedules import LOOKS, NOTHING, Done, Reads, Schedule, anneal_reads, reads_of
 from spinsim.sampling.temperatures import automatic_temperatures
@@ -181,7 +181,7 @@ class SpinsimSampler(_Sampler, _Initialized):
             raise InputError(f"answer {shown(given['answer'])} is unknown: choose {' or '.join(ANSWERS)}")
         dynamics = Dynamics(as_seed(seed))
         reads = None if given["num_reads"] is None else _count("num_reads", given["num_reads"], 1)
-        model = self._model_of(from_bqm(bqm)) if variables_of(bqm)[0] else None
+        model = self._model_of(of_bqm(bqm)) if variables_of(bqm)[0] else None
         if model is not None and model.caution:
             warn_caller(model.caution)
         schedule, about = _schedule(model, given)
@@ -376,7 +376,7 @@ def _between(
     row = np.full(steps, last)
     rising = steps if cold == last else steps - 1
     if first < last and rising:
-        row[:rising] = (grids.geometric if kind == "geometric" else grids.linear)(first, max(first, cold), rising)
+        row[:rising] = (numbers.geometric if kind == "geometric" else numbers.linear)(first, max(first, cold), rising)
     return Schedule(np.minimum(row, most), np.diff(sweeps_by), looks)
 
 

@@ -13,12 +13,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, States, spins_up, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.machine.memory import require
+from spinsim.packing import Bits, States, spins_up, unpacked_spins
 from spinsim.record import Record
 from spinsim.result import Result
 from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, Contents, Series

@@ -20,11 +20,10 @@ from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.arguments import judges, public
-from spinsim.inputs.texts import Described, count
-from spinsim.inputs.words import alike
+from spinsim.inputs.texts import Described, alike, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
-from spinsim.model.problems.quadratic import finite
+from spinsim.model.quadratic import finite
 from spinsim.sampling.measure import InField, Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
 

@@ -12,14 +12,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import check_output, write_outputs
+from spinsim.model.exchange import import_dimod
 from spinsim.model.ising import Ising
-from spinsim.model.problems.labels import Labels, label_word, plain_or_shown
-from spinsim.model.problems.objects import import_dimod
-from spinsim.model.problems.quadratic import BINARY
+from spinsim.model.quadratic import BINARY, Labels, label_word, plain_or_shown
+from spinsim.packing import States
 
 KINDS: Final = (".txt", ".json")
 

@@ -41,10 +41,10 @@ from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered
 from spinsim.analysis.sources import measurements_of, source_of
-from spinsim.bits import Bits, unpacked_spins
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
 from spinsim.observables.moments import correlation_name
+from spinsim.packing import Bits, unpacked_spins
 from spinsim.saved import Configurations
 
 LEAST: Final = 8.0  # beta times the odd gap below which excited states take part in C(t)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.checks import finite_array
+from spinsim.inputs.numbers import finite_array
 
 Array = npt.NDArray[np.float64]
 

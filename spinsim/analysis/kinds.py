@@ -10,8 +10,8 @@ import numpy.typing as npt
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import Run
 from spinsim.errors import InputError
+from spinsim.model.couplings import distinct
 from spinsim.model.ising import Ising, described
-from spinsim.model.quanta import distinct
 from spinsim.model.trotter import first_slice
 from spinsim.observables.measured import in_space
 

@@ -23,7 +23,7 @@ from spinsim.analysis.sources import facts_of, measurements_of, observed, source
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
-from spinsim.inputs.checks import finite_array
+from spinsim.inputs.numbers import finite_array
 from spinsim.observables.measured import in_field
 from spinsim.observables.moments import MOMENTS, VARIANCES
 from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of

@@ -18,7 +18,7 @@ from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
-from spinsim.inputs.checks import finite_array, real_array
+from spinsim.inputs.numbers import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_field, in_space
 from spinsim.observables.table import CROSSING, LABELS

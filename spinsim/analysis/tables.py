@@ -17,8 +17,7 @@ from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.texts import WIDTH, wrapped
-from spinsim.inputs.words import alike
+from spinsim.inputs.texts import WIDTH, alike, wrapped
 from spinsim.machine.files import write_outputs
 from spinsim.model.ising import Ising, described
 from spinsim.observables.measured import in_field

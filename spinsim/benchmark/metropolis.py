@@ -12,8 +12,8 @@ from spinsim.benchmark import MEASURE_EVERY, Case, Spread, sweep_rates
 from spinsim.engine import Counts, Dynamics, Engine, create_engine, resolve_device
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import cubic, square
 
 CRITICAL: Final = 2.269185  # temperature of the square ferromagnet
 

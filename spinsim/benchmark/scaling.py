@@ -16,8 +16,8 @@ from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
 from spinsim.machine.threads import Threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import chain, cubic, square
 from spinsim.model.trotter import trotter
 from spinsim.parallel.group import Group, make_group, together
 from spinsim.parallel.session import first_ranks, others

@@ -15,9 +15,8 @@ from spinsim.jobs.anneal.report import Success, success_of
 from spinsim.jobs.anneal.run import anneal
 from spinsim.jobs.anneal.settings import AnnealSettings
 from spinsim.jobs.temper.run import temper
-from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising
-from spinsim.model.problems.targets import check_targets, value_of
+from spinsim.model.ising import Ising, read_instance
+from spinsim.model.targets import check_targets, value_of
 from spinsim.settings.setting import settings_of
 
 BEST_KNOWN: Final = {

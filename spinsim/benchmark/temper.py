@@ -15,8 +15,8 @@ from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Case, Spread, sweep
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import cubic, square
 from spinsim.model.trotter import trotter
 from spinsim.sampling import Times
 from spinsim.sampling.tempering import tempering_in_beta

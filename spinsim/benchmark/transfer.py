@@ -17,8 +17,8 @@ from spinsim.errors import InputError
 from spinsim.machine.memory import available_bytes, readable
 from spinsim.machine.threads import Threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import chain, square
 from spinsim.transfer_matrix.lanczos import Search, ThickRestart
 from spinsim.transfer_matrix.layer import CRITICAL, Layer
 from spinsim.transfer_matrix.operator import TransferOperator

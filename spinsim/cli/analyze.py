@@ -157,7 +157,7 @@ def _reweighted(
     """Returns what is printed of a file's reweighted averages, their columns, and their numbers for ``--json``."""
     from spinsim.analysis.reweighted import reweighted
     from spinsim.analysis.tables import estimate_columns, printed_table
-    from spinsim.inputs.grids import read_grid
+    from spinsim.inputs.numbers import read_grid
 
     one = reweighted(result, read_grid("reweight", grid))
     table = printed_table(one, choose(result.model, one.estimates, more=_THERMAL))

@@ -39,7 +39,7 @@ def seed(text: str) -> int | str:
 
 
 def real(text: str) -> float:
-    from spinsim.inputs.checks import check_word  # loads NumPy
+    from spinsim.inputs.numbers import check_word  # loads NumPy
 
     try:
         number = float(text)

@@ -14,8 +14,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
-from spinsim.inputs.texts import quoted
-from spinsim.inputs.words import either
+from spinsim.inputs.texts import either, quoted
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Drawing, FigureSet, Job
 

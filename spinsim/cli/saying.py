@@ -15,8 +15,7 @@ from typing import Any, Final
 import typer
 
 from spinsim.errors import InputError, OwnCodeError
-from spinsim.inputs.texts import beyond_ising, printable
-from spinsim.inputs.words import alike, either, enumerated, from_inverse, serving
+from spinsim.inputs.texts import alike, beyond_ising, either, enumerated, from_inverse, printable, serving
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 

@@ -10,7 +10,6 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, packed_spins
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
@@ -27,7 +26,7 @@ from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing
+from spinsim.packing import Bits, Packing, packed_spins
 
 Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
@@ -108,7 +107,7 @@ class CpuParts(NamedTuple):
     # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it
     # takes two alone, one is that of both terms
     temperatures: tuple[int, ...] = (1,)
-    # finds the configuration of a sample and replica as ``spinsim.bits`` says, where no spin need be unpacked
+    # finds the configuration of a sample and replica as ``spinsim.packing`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
 
 

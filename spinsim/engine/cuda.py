@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, packed_spins
 from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
@@ -30,7 +29,7 @@ from spinsim.engine.moves.resample import moves_of
 from spinsim.engine.protocols import Begun, Counts, Engine, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing
+from spinsim.packing import Bits, Packing, packed_spins
 
 NO_NOTES: Final = 0, 0, 0
 

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, States, packed_spins
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
 from spinsim.engine.moves.move import Moment, Move
 from spinsim.model.ising import Ising
-from spinsim.packing import Packing
+from spinsim.packing import Bits, Packing, States, packed_spins
 
 
 class Counts(NamedTuple):
@@ -159,7 +158,7 @@ class Engine(Protocol):
         """One configuration, shape (sites,), +1 or -1."""
 
     def bits(self, sample: int, replica: int) -> Bits:
-        """One configuration as ``spinsim.bits`` says, shape (bytes,)."""
+        """One configuration as ``spinsim.packing`` says, shape (bytes,)."""
 
     def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         """Give each replica the configuration of its parent, (samples, replicas), who must keep its own."""

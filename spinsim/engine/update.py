@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.protocols import Engine
-from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.hamiltonian import degrees_of_terms, most_units
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
 from spinsim.packing import LANES, Packing, block_count
 from spinsim.parallel.group import Group
 

@@ -16,8 +16,7 @@ from types import FunctionType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from spinsim.errors import WrongTypeError
-from spinsim.inputs.texts import shown
-from spinsim.inputs.words import either, nearest
+from spinsim.inputs.texts import either, nearest, shown
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _JUDGED: Final = "_judged"

@@ -21,8 +21,7 @@ from spinsim.engine.given import as_spins, name_of
 from spinsim.engine.moves.move import Move, text_of
 from spinsim.errors import InputError, warn_caller
 from spinsim.inputs.arguments import public
-from spinsim.inputs.checks import as_floats
-from spinsim.inputs.grids import as_text
+from spinsim.inputs.numbers import as_floats, as_text
 from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model

@@ -15,7 +15,7 @@ from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError, WrongTypeError, warn_caller
-from spinsim.inputs.words import either, nearest
+from spinsim.inputs.texts import either, nearest
 from spinsim.jobs import job_of
 from spinsim.jobs.base import Draw, Drawing, Job
 from spinsim.machine.files import as_path

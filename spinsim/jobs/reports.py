@@ -22,8 +22,7 @@ from spinsim.analysis.tables import (
     with_error,
 )
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count, interval, quoted, wrapped
-from spinsim.inputs.words import either
+from spinsim.inputs.texts import count, either, interval, quoted, wrapped
 from spinsim.jobs import job_of
 from spinsim.jobs.ladder.result import Floats, LadderResult
 from spinsim.jobs.ladder.run import LadderPlan, moves_in_words

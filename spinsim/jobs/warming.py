@@ -21,9 +21,9 @@ from spinsim.machine import compiled, stored
 from spinsim.machine.compiled import COMPILED
 from spinsim.machine.threads import available_threads
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import chain, cubic, square
 from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings

@@ -14,11 +14,10 @@ from spinsim import rng
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import as_seed, beyond_ising
-from spinsim.model.drawing import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.couplings import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows, relative_change, round_to
 from spinsim.model.graph import Graph, along_axes, terms_along
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import relative_change, round_to
+from spinsim.model.lattice import Lattice
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
 KINDS: Final = ("ferromagnet", "antiferromagnet", *RANDOM_KINDS)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.machine.compiled import kernel
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.lattice import Lattice
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 MOST_KEPT: Final = 2**20

@@ -17,11 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.model import quanta
-from spinsim.model.drawing import Drawn
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.couplings import (
+    Drawn,
+    Rows,
+    are_signs,
+    as_rows,
+    common_quantum,
+    distinct,
+    mean_square,
+    power_above,
+    relative_change,
+    round_to,
+    with_plain_zeros,
+)
 from spinsim.model.graph import MOST_KEPT, MOST_TERMS, Graph, check_terms, frozen
-from spinsim.model.quanta import Rows
+from spinsim.model.lattice import Lattice
 
 Made = TypeVar("Made")
 Given = TypeVarTuple("Given")
@@ -45,21 +55,21 @@ class Hamiltonian:
         self.graph = graph
         self.drawn = couplings if isinstance(couplings, Drawn) else None
         given = self.sizes_of_couplings if isinstance(couplings, Drawn) else couplings
-        rows = quanta.as_rows(given, graph.bonds, "couplings", "bonds")
-        fields = quanta.as_rows(field, graph.sites, "fields", "sites")
+        rows = as_rows(given, graph.bonds, "couplings", "bonds")
+        fields = as_rows(field, graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
             raise InputError(
                 f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
             )
-        self.quantum, self.rounded = quanta.common_quantum(rows, fields)
+        self.quantum, self.rounded = common_quantum(rows, fields)
         if self.drawn is not None and self.rounded:
             rows = self.drawn.rows(self.bonds)
-        multiples = [quanta.round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
-        self.rounding_error = max(map(quanta.relative_change, (rows, fields), multiples))
-        self.fields = frozen(quanta.with_plain_zeros(multiples[1]))
+        multiples = [round_to(one, self.quantum) if self.rounded else one for one in (rows, fields)]
+        self.rounding_error = max(map(relative_change, (rows, fields), multiples))
+        self.fields = frozen(with_plain_zeros(multiples[1]))
         if self.drawn is None or self.rounded:
-            self.couplings = frozen(quanta.with_plain_zeros(multiples[0]))
+            self.couplings = frozen(with_plain_zeros(multiples[0]))
         self.terms = check_terms(terms, graph.bonds)
 
     @property
@@ -128,15 +138,15 @@ class Hamiltonian:
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
         """True for couplings below 0, (1 or samples, bonds); one number for all is not copied."""
-        return np.broadcast_to(quanta.distinct(self.couplings) < 0, self.couplings.shape)
+        return np.broadcast_to(distinct(self.couplings) < 0, self.couplings.shape)
 
     @cached_property
     def magnitude(self) -> int | None:
         """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
         if self.bonds == 0:
             return None
-        values = quanta.distinct(self.sizes_of_couplings)
-        sizes = np.abs(values[:, :1] if quanta.are_signs(values) else values)
+        values = distinct(self.sizes_of_couplings)
+        sizes = np.abs(values[:, :1] if are_signs(values) else values)
         largest = sizes.max()
         return round(float(largest) / self.quantum) if largest and largest == sizes.min() else None
 
@@ -162,7 +172,7 @@ class Hamiltonian:
     @cached_property
     def uniform_field(self) -> int | None:
         """Field h in quanta where every site of every sample has the same one, else None."""
-        values = quanta.distinct(self.fields)
+        values = distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
     @cached_property
@@ -178,17 +188,17 @@ class Hamiltonian:
             return 0.0, 0.0
         if self.drawn is not None and self.are_yet_to_draw:
             return self.drawn.extremes(self.bonds)
-        values = quanta.distinct(self.couplings)
+        values = distinct(self.couplings)
         return float(values.min()), float(values.max())
 
     @cached_property
     def energy_scale(self) -> float:
         """Root mean square local field of a random configuration: the natural unit of temperature."""
         both = self.sizes_of_couplings, self.fields
-        unit = max(map(quanta.power_above, both))  # a power of two: it divides exactly
+        unit = max(map(power_above, both))  # a power of two: it divides exactly
         if not unit:
             return 0.0
-        of_bonds, of_fields = (quanta.mean_square(rows, unit) for rows in both)
+        of_bonds, of_fields = (mean_square(rows, unit) for rows in both)
         return unit * sqrt(2 * self.bonds / self.sites * of_bonds + of_fields)
 
     @cached_property

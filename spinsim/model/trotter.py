@@ -30,9 +30,9 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.geometry.lattice import Lattice, lattice_in_time
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising, described
+from spinsim.model.lattice import Lattice, lattice_in_time
 
 Floats = npt.NDArray[np.float64]
 

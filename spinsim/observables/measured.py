@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Source
-from spinsim.model.geometry.lattice import Lattice, space_of
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, space_of
 
 COPY, PAIR = "copy", "copy_pair"  # axes of quantities of every copy, and of every pair of copies
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.checks import real_array
+from spinsim.inputs.numbers import real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import Facts, in_field, in_space, is_uniform
 

@@ -27,12 +27,11 @@ from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError, another_path
 from spinsim.inputs.texts import quoted
 from spinsim.machine.threads import stopping_on_signals
+from spinsim.model.cells import CELLS, IN_TIME
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
-from spinsim.model.geometry.cells import CELLS, IN_TIME
-from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import degrees_along
-from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising, described
+from spinsim.model.ising import Ising, described, read_instance
+from spinsim.model.lattice import Lattice
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.record import Record

@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import unpacked_spins
 from spinsim.engine import Engine
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, another_path
@@ -25,6 +24,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE
+from spinsim.packing import unpacked_spins
 from spinsim.record import Record
 from spinsim.run.functions import Functions, are_of_other_code, call_measure, code_number
 from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series

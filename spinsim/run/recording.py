@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States, packed_spins
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
+from spinsim.packing import States, packed_spins
 from spinsim.record import Array, Record
 from spinsim.run import identity
 from spinsim.store import files

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.bits import States, packed_spins
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
+from spinsim.packing import States, packed_spins
 from spinsim.record import Record
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, Series

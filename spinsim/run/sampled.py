@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
 from spinsim.engine import Engine
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
+from spinsim.packing import States
 from spinsim.record import Record
 from spinsim.run.common import AnyConfig, Plan, Saving, Watch, engine_attributes
 from spinsim.run.identity import check_stored_state

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.inputs.grids import read_grid
+from spinsim.inputs.numbers import read_grid
 from spinsim.inputs.texts import count
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.model.problems.targets import check_targets, met, value_name, value_of
+from spinsim.model.targets import check_targets, met, value_name, value_of
 from spinsim.record import Record
 from spinsim.store.contents import Arrays, Contents, Series
 

@@ -17,7 +17,7 @@ from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.grids import geometric
+from spinsim.inputs.numbers import geometric
 from spinsim.inputs.texts import count
 from spinsim.sampling.measure import BestSlices, InField, Measurement, measure
 from spinsim.sampling.population import Population

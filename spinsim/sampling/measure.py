@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.bits import Bits, of_replica_packed, packed_spins, unpacked_spins
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.layouts.unpacked import total_energies
 from spinsim.engine.protocols import Counts, Engine, KeptSpins, Spins, bits_of
@@ -20,7 +19,7 @@ from spinsim.machine.threads import Threads
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_gamma_step, coupling_in_time
-from spinsim.packing import Packing
+from spinsim.packing import Bits, Packing, of_replica_packed, packed_spins, unpacked_spins
 
 
 class InField:

@@ -23,7 +23,7 @@ from spinsim.acceptance import natural_log
 from spinsim.engine.moves.resample import choose_parents
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
-from spinsim.inputs.grids import geometric
+from spinsim.inputs.numbers import geometric
 from spinsim.inputs.texts import as_seed
 from spinsim.model.ising import Ising
 

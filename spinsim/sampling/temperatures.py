@@ -17,7 +17,7 @@ import numpy.typing as npt
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
 from spinsim.inputs.texts import COLD_SHARE, HOT_ACCEPTANCE, T_START, T_STOP
 from spinsim.machine.compiled import kernel
-from spinsim.model import quanta
+from spinsim.model.couplings import distinct
 from spinsim.model.ising import Ising
 from spinsim.sampling.descents import local_minima
 
@@ -113,7 +113,7 @@ def transition_temperature(model: Ising) -> float | None:
         return None
     if lowest < 0 and not (model.is_bipartite and highest <= 0):
         return None
-    sizes, counts = np.unique(np.abs(quanta.distinct(model.couplings)), return_counts=True)
+    sizes, counts = np.unique(np.abs(distinct(model.couplings)), return_counts=True)
     shares, others = counts / counts.sum(), 2 * model.bonds / model.sites - 1
     if others * shares[sizes > 0].sum() <= 1:
         return None  # clusters of bonds are finite

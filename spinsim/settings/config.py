@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, get_type_hints
 
 from spinsim.errors import InputError
-from spinsim.inputs.texts import RANDOM, drawn_seed
-from spinsim.inputs.words import nearest
+from spinsim.inputs.texts import RANDOM, drawn_seed, nearest
 from spinsim.machine.files import open_regular
 from spinsim.settings.setting import Setting, Table, once, settings_of
 from spinsim.settings.shared import ModelSettings, RunSettings

@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_type_hin
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import as_stated, real, whole
-from spinsim.inputs.texts import RANDOM, beyond_ising
-from spinsim.inputs.words import alike, either
+from spinsim.inputs.texts import RANDOM, alike, beyond_ising, either
 
 Kind = TypeVar("Kind")
 Returned = TypeVar("Returned")

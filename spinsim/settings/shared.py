@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import check_gpus
-from spinsim.model.geometry.cells import CELLS
+from spinsim.model.cells import CELLS
 from spinsim.settings.setting import COUNT, GRID, SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"
@@ -264,7 +264,7 @@ def with_ladder_of_file(given: dict[str, Any], job: str, axes: Mapping[str, str]
     for name, axis in axes.items():
         path = given.get(name)
         if isinstance(path, str) and path.endswith(_FILE):
-            from spinsim.inputs.grids import as_text
+            from spinsim.inputs.numbers import as_text
             from spinsim.store.contents import MEASUREMENTS
             from spinsim.store.files import read
 

@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
 from spinsim.model.ising import Ising
 from spinsim.observables.table import Observable
+from spinsim.packing import States
 
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"
 """Groups of a file that those of several jobs have."""

@@ -8,17 +8,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.drawing import Drawn
-from spinsim.model.geometry.cells import KNOWN
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.cells import KNOWN
+from spinsim.model.couplings import Drawn, distinct
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising, described_in
-from spinsim.model.problems.labels import Labels, label_in, label_text
-from spinsim.model.problems.quadratic import SPIN, Quadratic
-from spinsim.model.quanta import distinct
+from spinsim.model.lattice import Lattice
+from spinsim.model.quadratic import SPIN, Labels, Quadratic, label_in, label_text
+from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.store.contents import DRAWN, ENERGY, OF_LATTICE, OWN, BestSpins
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.grids import read_grid
+from spinsim.inputs.numbers import read_grid
 from spinsim.model.ising import Ising
 
 SECTORS: Final = {"even": 1, "odd": -1, "all": 0}

@@ -12,9 +12,9 @@ from engines import random_graph, random_signs
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, Correlations, Wanted
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular, wave
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular, wave
 from spinsim.model.trotter import trotter
 
 MODELS = {

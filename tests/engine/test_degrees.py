@@ -15,9 +15,9 @@ from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS, ReplicaPlan
 from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import square
 from spinsim.packing import Packing
 from spinsim.sampling import InField
 

@@ -25,9 +25,9 @@ from spinsim.engine.protocols import Counts
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice, chain, cubic, square
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, chain, cubic, square
 from spinsim.packing import Packing, lane_masks
 
 

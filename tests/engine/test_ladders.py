@@ -13,8 +13,8 @@ from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, 
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import cubic, square
 
 
 @pytest.mark.parametrize("name", TEMPERED)

@@ -32,8 +32,8 @@ from spinsim.engine.moves.metropolis.packed.classes import (
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed.update import build_site_tables
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice, cubic
 from spinsim.model.graph import Graph, colouring
+from spinsim.model.lattice import Lattice, cubic
 
 
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 300), st.integers(0, 2**32))

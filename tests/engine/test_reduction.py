@@ -13,7 +13,7 @@ from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.energies import SUMS
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic
+from spinsim.model.lattice import cubic
 
 COUNTS = 1, 2, 3, 5, 8
 SPLIT = "glass", "many-samples", "field", "in-time", "many-replicas", "site-packed"

@@ -27,10 +27,9 @@ from spinsim.engine.moves.metropolis.replica_packed import cpu
 from spinsim.engine.moves.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import chain, square
 from spinsim.model.graph import Graph
-from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, read_instance
+from spinsim.model.lattice import chain, square
 from spinsim.model.trotter import trotter
 from spinsim.packing import Packing
 from spinsim.sampling import Times, tempering_in_beta

@@ -34,7 +34,7 @@ LAYERS = [
     ["engine"],
     ["model", "cuda"],
     ["inputs"],
-    ["rng", "packing", "bits", "acceptance"],
+    ["rng", "packing", "acceptance"],
     ["parallel"],
     ["machine"],
     ["record"],

@@ -7,7 +7,7 @@ from inspect import signature
 import pytest
 
 import spinsim as ss
-from spinsim.inputs.words import alike, nearest
+from spinsim.inputs.texts import alike, nearest
 from spinsim.jobs import all_jobs
 from spinsim.settings.config import tables_of
 

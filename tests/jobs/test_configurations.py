@@ -18,13 +18,13 @@ from harness import contents, one_sentence, run
 import spinsim as ss
 from spinsim import packing
 from spinsim.analysis.summary import summarize
-from spinsim.bits import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.ladder.result import Temperatures, contents_of_run
 from spinsim.jobs.temper.settings import Temper
 from spinsim.observables.measured import Choice
+from spinsim.packing import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.saved import with_configurations
 from spinsim.settings.config import build_config
 

@@ -8,9 +8,9 @@ from enumeration import Thermal
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.bits import packed_spins
 from spinsim.engine.measuring.in_time import world_line_sums
 from spinsim.model.trotter import trotter
+from spinsim.packing import packed_spins
 
 K = [0.4, 0.3]
 HOW = {"thermalize": 20, "measure_every": 10, "local_susceptibility": True, "save_configurations": 1, "seed": 3}

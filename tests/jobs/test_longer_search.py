@@ -36,7 +36,7 @@ def clock(monkeypatch) -> Clock:
     found = Clock()
     monkeypatch.setitem(UPDATES, "cpu", 1.0)
     monkeypatch.setattr("spinsim.run.search.seconds_without_compiling", lambda: found.now)
-    monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
+    monkeypatch.setattr("spinsim.model.targets._bound", lambda model, sample: -2000.0)
     return found
 
 

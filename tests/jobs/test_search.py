@@ -263,7 +263,7 @@ def test_an_interrupted_tempering_search_goes_on_beyond_its_rows(
             raise KeyboardInterrupt
 
     how = LADDER | {"seed": 3, "target": "-1000,-1000", "groups": groups}
-    monkeypatch.setattr("spinsim.model.problems.targets._bound", lambda model, sample: -2000.0)
+    monkeypatch.setattr("spinsim.model.targets._bound", lambda model, sample: -2000.0)
     monkeypatch.setattr(Search, "is_met", property(lambda search: search.looks >= 12))
     look = Search.look
     monkeypatch.setattr(Search, "looks", 0, raising=False)

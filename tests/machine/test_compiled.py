@@ -13,15 +13,15 @@ from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
 from spinsim.engine.moves.metropolis.packed.classes import Classes
 from spinsim.machine import compiled
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic
 from spinsim.model.graph import Graph, colouring
+from spinsim.model.lattice import cubic
 
 GPU_RUN = """
 import sys
 import spinsim.cli, spinsim.engine.moves.metropolis.replica_packed.cuda, spinsim.jobs.anneal.report
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
-from spinsim.model.instances import read_instance
+from spinsim.model.ising import read_instance
 
 ReplicaPlan(read_instance("examples/data/G11.txt"), 128, Dynamics(seed=1), 256)
 print([name for name in ("numba", "llvmlite", "scipy") if name in sys.modules])

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import spinsim as ss
 from spinsim.cli import app
 from spinsim.engine import choose_packing
+from spinsim.model.couplings import Drawn
 from spinsim.model.disorder import KINDS, lattice_model
-from spinsim.model.drawing import Drawn
 from spinsim.packing import Packing
 
 SAMPLES, SEED = 40, 11

@@ -12,7 +12,7 @@ from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.jobs.anneal.figures import configuration_figure
-from spinsim.model.geometry.cells import CELLS
+from spinsim.model.cells import CELLS
 from spinsim.model.graph import colouring
 
 LATTICES = {
@@ -46,7 +46,7 @@ def test_bonds_and_colours(lattice: ss.Lattice) -> None:
 @pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 @pytest.mark.parametrize("at_once", [1, 7, 2**16])
 def test_bonds_in_pieces_are_the_list(monkeypatch, lattice: ss.Lattice, at_once: int) -> None:
-    monkeypatch.setattr("spinsim.model.geometry.lattice._BONDS_AT_ONCE", at_once)
+    monkeypatch.setattr("spinsim.model.lattice._BONDS_AT_ONCE", at_once)
     np.testing.assert_array_equal(np.concatenate(list(lattice.edges_in_pieces())), lattice.edges())
 
 

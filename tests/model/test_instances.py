@@ -18,8 +18,7 @@ import pytest
 from places import DATA
 
 from spinsim.errors import InputError
-from spinsim.model.instances import read_instance
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, read_instance
 
 Terms = list[tuple[int, int, float]]
 WriteInstance = Callable[..., Path]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import spinsim as ss
 from spinsim.engine.moves.move import text_of
 from spinsim.errors import InputError
-from spinsim.model.drawing import GAUSSIAN_GRID
+from spinsim.model.couplings import GAUSSIAN_GRID, sum_of
 from spinsim.model.graph import adjacency, colouring
-from spinsim.model.quanta import sum_of
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.model.quanta import are_signs, common_quantum, mean_square, power_above
+from spinsim.model.couplings import are_signs, common_quantum, mean_square, power_above
 
 
 @pytest.mark.parametrize("samples", [1, 3])

@@ -11,7 +11,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.errors import on_command_line
-from spinsim.inputs.grids import as_text, read_grid
+from spinsim.inputs.numbers import as_text, read_grid
 from spinsim.jobs.temper.settings import Temper
 from spinsim.jobs.transfer.settings import Transfer
 from spinsim.settings.config import build_config

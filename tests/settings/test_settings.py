@@ -25,8 +25,8 @@ from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.settings import TemperSettings
 from spinsim.jobs.transfer.settings import TransferSettings
+from spinsim.model.cells import CELLS
 from spinsim.model.disorder import KINDS
-from spinsim.model.geometry.cells import CELLS
 from spinsim.sampling import Times, annealing
 from spinsim.sampling.annealing import SCHEDULES
 from spinsim.settings.config import build_config, table, tables_of

@@ -11,12 +11,12 @@ from harness import contents
 from typer.testing import CliRunner
 
 import spinsim as ss
-from spinsim import bits, packing
+from spinsim import packing
 from spinsim.cli import app
 from spinsim.model.disorder import EdwardsAnderson, lattice_model
-from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.graph import HUGE, MOST_LISTED
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
 from spinsim.store.models import stored_bytes
 
 MODELS = {
@@ -84,7 +84,7 @@ def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
         assert ("edges" in one["model"], "edges" in other["model"]) == (True, False)
         assert ("couplings" in one["model"], "couplings" in other["model"]) == (True, False)
         bits_of_best = other["best/bits"][...]
-    assert [type(spins) for spins in lowest.values()] == [np.ndarray, np.ndarray, bits.States]
+    assert [type(spins) for spins in lowest.values()] == [np.ndarray, np.ndarray, packing.States]
     for name in ("bytes", "bits"):
         np.testing.assert_array_equal(np.asarray(lowest[name]), lowest["listed"])
     with h5py.File(tmp_path / "listed.h5") as one, h5py.File(tmp_path / "bits.h5") as other:
@@ -94,7 +94,7 @@ def test_lists_change_nothing_else(tmp_path: Path, monkeypatch) -> None:
         for group in ("measurements", "configurations"):
             for name in one[group]:
                 np.testing.assert_array_equal(one[group][name][...], other[group][name][...])
-        spins = bits.unpacked_spins(other["best/bits"][...], 1024)
+        spins = packing.unpacked_spins(other["best/bits"][...], 1024)
         np.testing.assert_array_equal(one["best/spins"][...], spins)
         np.testing.assert_array_equal(one["best/energy"][...], other["best/energy"][...])
 
@@ -141,4 +141,4 @@ def test_lattices_that_no_list_could_hold() -> None:
 def test_site_packed_words_as_bits(shape: tuple[int, ...]) -> None:
     spins = np.random.default_rng(1).choice(np.array([-1, 1], np.int8), int(np.prod(shape)))
     words = packing.pack_sites(spins, shape)
-    np.testing.assert_array_equal(bits.of_site_packed(words, shape), bits.packed_spins(spins))
+    np.testing.assert_array_equal(packing.of_site_packed(words, shape), packing.packed_spins(spins))

@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import oracle
 
-from spinsim.bits import packed_spins
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ONLY
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, chain, cubic, honeycomb, hypercubic, square, triangular
 from spinsim.model.trotter import trotter
-from spinsim.packing import Packing
+from spinsim.packing import Packing, packed_spins
 
 
 def random_graph(sites: int, bonds: int, seed: int) -> Graph:

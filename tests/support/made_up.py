@@ -10,7 +10,7 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.engine.measuring.correlations import Wanted
-from spinsim.inputs.grids import as_text
+from spinsim.inputs.numbers import as_text
 from spinsim.jobs.ladder.result import EXCHANGES, Temperatures, contents_of_run
 from spinsim.jobs.temper.run import TemperResult, read
 from spinsim.jobs.temper.settings import Temper

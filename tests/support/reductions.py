@@ -17,8 +17,8 @@ from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Redu
 from spinsim.engine.moves.exchange.ladder import copy_pairs
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.model.disorder import EdwardsAnderson
-from spinsim.model.geometry.lattice import cubic, square
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import cubic, square
 from spinsim.model.trotter import trotter
 from spinsim.observables.measured import Facts
 from spinsim.observables.moments import Ladder, reduced_run

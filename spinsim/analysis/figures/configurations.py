@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure
 from spinsim.errors import InputError, argument
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.lattice import Lattice
 from spinsim.saved import Configurations
 
 _IN_A_ROW: Final = 4

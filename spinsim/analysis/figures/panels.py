@@ -19,8 +19,8 @@ from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
 from spinsim.analysis.sources import facts_of
 from spinsim.analysis.summary import Estimate
 from spinsim.inputs.texts import count
-from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
 from spinsim.observables.measured import in_space
 
 TEMPERATURE: Final = "temperature $T$"

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
-from spinsim.model.geometry.lattice import Lattice, wave
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice, wave
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

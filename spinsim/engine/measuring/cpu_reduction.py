@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, States, packed_spins
 from spinsim.engine.measuring.cpu import Compared
 from spinsim.engine.measuring.cpu_energies import add_over_energy, empty_bins, find_levels, in_units, room_over_energy
 from spinsim.engine.measuring.energies import SUMS, is_halved
@@ -29,6 +28,7 @@ from spinsim.engine.protocols import Configurations, KeptSpins, LadderMeasuremen
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+from spinsim.packing import Bits, States, packed_spins
 
 VALUES_A_WORD: Final = 40  # values that are added up in the time in which a kernel updates a word
 _ABSOLUTE, _CONNECTED, _LEVELS = ABSOLUTE, CONNECTED, LEVELS

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, spins_up
 from spinsim.engine.measuring.correlations import CHUNK, Items, Wanted, by_kind, compared, in_segments
 from spinsim.engine.measuring.cpu_comparison import count_items, second_and_fourth_powers
 from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES
+from spinsim.packing import LANES, Bits, spins_up
 
 
 def slices(graph: Graph) -> Items:

@@ -16,7 +16,6 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, packed_spins, unpacked_spins
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
 from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
@@ -36,6 +35,7 @@ from spinsim.engine.protocols import (
 )
 from spinsim.machine.compiled import compiling_seconds
 from spinsim.model.ising import Ising
+from spinsim.packing import Bits, packed_spins, unpacked_spins
 from spinsim.parallel.places import Kept, Place, Reply, answers
 
 Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine

@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits
 from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
@@ -26,6 +25,7 @@ from spinsim.engine.split.engine import Method, Part, SplitEngine
 from spinsim.engine.update import OfModel, Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
+from spinsim.packing import Bits
 from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
 from spinsim.parallel.places import Kept
 

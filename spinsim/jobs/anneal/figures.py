@@ -27,8 +27,8 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.anneal.report import quantum_energies
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.base import Draw, Drawing
-from spinsim.model.geometry.lattice import Lattice
 from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
 from spinsim.observables.table import SYMBOLS, TABLE
 
 Array = npt.NDArray[np.float64]

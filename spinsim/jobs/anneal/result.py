@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from spinsim.analysis.runs import Annealed
 from spinsim.analysis.thermodynamics import Families, Populations
-from spinsim.bits import Bits, States, unpacked_spins
 from spinsim.errors import MissingError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.checks import as_floats
+from spinsim.inputs.numbers import as_floats
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.model.problems.targets import met
+from spinsim.model.targets import met
 from spinsim.observables.measured import STAGGERED
+from spinsim.packing import Bits, States, unpacked_spins
 from spinsim.record import Record
 from spinsim.result import when_asked
 from spinsim.run.own import REPLICAS, measured_in
@@ -179,7 +179,7 @@ class AnnealResult(Annealed):
         population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
         parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64`` (steps,
             samples, populations).
-        best_states: State of lowest energy of each replica, a bit a spin (``spinsim.bits``), (samples, replicas,
+        best_states: State of lowest energy of each replica, a bit a spin (``spinsim.packing``), (samples, replicas,
             bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
         anneals: All anneals of a search, the first of which has the series above; None for a single anneal.

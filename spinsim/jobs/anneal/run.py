@@ -22,7 +22,7 @@ from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import OfModel, Outline
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
-from spinsim.inputs.grids import as_text
+from spinsim.inputs.numbers import as_text
 from spinsim.inputs.texts import count, seeds_of
 from spinsim.jobs.anneal.result import (
     OF_ANNEALS,

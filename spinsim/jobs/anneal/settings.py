@@ -15,7 +15,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    from spinsim.inputs.grids import Array
+    from spinsim.inputs.numbers import Array
     from spinsim.model.ising import Ising
     from spinsim.sampling.temperatures import Ends
 
@@ -169,7 +169,7 @@ class AnnealSettings(Table):
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
-        from spinsim.inputs.grids import read_grid
+        from spinsim.inputs.numbers import read_grid
 
         if self.temperatures is None:
             return np.empty(0)
@@ -181,7 +181,7 @@ class AnnealSettings(Table):
     def fields(self) -> Array | None:
         if self.field is None:
             return None
-        from spinsim.inputs.grids import read_grid
+        from spinsim.inputs.numbers import read_grid
 
         return read_grid("field", self.field, any_sign=True)
 
@@ -270,7 +270,7 @@ def _grown(given: AnnealSettings, doublings: int) -> AnnealSettings:
     """The settings of an anneal that is so many times twice as long as the first, made once for many searches."""
     import numpy as np
 
-    from spinsim.inputs.grids import as_text
+    from spinsim.inputs.numbers import as_text
 
     steps = min(given.steps, _FIRST_STEPS << doublings // 2)
     sweeps = min(given.sweeps, _FIRST_SWEEPS << (doublings + 1) // 2)
@@ -309,7 +309,7 @@ class Anneal(Config):
             given.setdefault("growing", True)
 
     def with_temperatures(self, model: Ising) -> Anneal:
-        from spinsim.inputs.grids import as_text
+        from spinsim.inputs.numbers import as_text
         from spinsim.sampling.population import temperatures_from_infinity
         from spinsim.sampling.temperatures import automatic_temperatures
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of, measurements_of
-from spinsim.bits import States
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError, MissingError
@@ -22,6 +21,7 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points, general, isotropic
 from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import Ladder, reduced_run
+from spinsim.packing import States
 from spinsim.record import Record
 from spinsim.run.own import measured_in
 from spinsim.run.reducing import SUMS as REDUCED_SUMS

@@ -13,7 +13,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    from spinsim.inputs.grids import Array
+    from spinsim.inputs.numbers import Array
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
@@ -106,7 +106,7 @@ class QuantumSettings(Table):
 
     @cached_property
     def time_list(self) -> tuple[int, ...]:
-        from spinsim.inputs.grids import read_grid
+        from spinsim.inputs.numbers import read_grid
 
         text, last = self.correlation_times, self.slices // 2
         if text is None:
@@ -122,7 +122,7 @@ class QuantumSettings(Table):
     @cached_property
     def to_place(self) -> Range | None:
         """Ends of a ladder that a pre-run places, in 1 / k, Gamma or 1 / beta, which rise; None where it is given."""
-        from spinsim.inputs.grids import read_grid
+        from spinsim.inputs.numbers import read_grid
         from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range, read_count
 
         axis, text = self._automatic
@@ -163,7 +163,7 @@ class QuantumSettings(Table):
 
     def points_of(self, ladder: Array) -> Points:
         """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
-        from spinsim.inputs.grids import read_grid
+        from spinsim.inputs.numbers import read_grid
         from spinsim.model.trotter import check_steps, general, isotropic
 
         if self.gamma is None or self.beta is None:
@@ -190,7 +190,7 @@ class QuantumSettings(Table):
         """The points given, from the end that is deepest in the ordered phase: k falls, Gamma rises, beta falls."""
         import numpy as np
 
-        from spinsim.inputs.grids import form, read_grid, shown
+        from spinsim.inputs.numbers import form, read_grid, shown
         from spinsim.model.trotter import check_steps, general, isotropic
 
         if self.gamma is not None and self.beta is not None:

@@ -14,7 +14,7 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    from spinsim.inputs.grids import Array
+    from spinsim.inputs.numbers import Array
     from spinsim.jobs.ladder.result import Temperatures
     from spinsim.model.ising import Ising
     from spinsim.sampling import Range, Times
@@ -181,7 +181,7 @@ class TemperSettings(Table):
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
-        from spinsim.inputs.grids import form, read_grid, shown
+        from spinsim.inputs.numbers import form, read_grid, shown
 
         text = self.temperatures or ""
         wanted = form("auto:0.7:2.0")

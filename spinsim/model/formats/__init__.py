@@ -10,10 +10,9 @@ from typing import Final, NamedTuple
 
 from spinsim.errors import InputError
 from spinsim.machine.files import write_outputs
-from spinsim.model.formats import bqm_file, graphs, lines
-from spinsim.model.formats.compressed import by_suffix
-from spinsim.model.formats.source import COMMENT, Source
-from spinsim.model.problems.quadratic import Quadratic
+from spinsim.model.formats import bqm_file, text
+from spinsim.model.formats.source import COMMENT, Source, by_suffix
+from spinsim.model.quadratic import Quadratic
 
 
 class Format(NamedTuple):
@@ -43,20 +42,20 @@ FORMATS: Final = (
         bqm_file.read,
         bqm_file.write,
     ),
-    Format("edge list", (".edgelist", ".edges", ".el", ".wel"), None, graphs.read_edge_list, graphs.write_edge_list),
-    Format("Biq Mac QUBO", (".sparse", ".bq"), None, lines.read_biq_mac, lines.write_biq_mac),
-    Format("QOBLIB", (".qs",), lines.is_qoblib, lines.read_biq_mac, lines.write_qoblib),
-    Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), lines.read_matrix_market, lines.write_matrix_market),
-    Format("COO", (".coo",), lines.is_coo, lines.read_coo, lines.write_coo),
+    Format("edge list", (".edgelist", ".edges", ".el", ".wel"), None, text.read_edge_list, text.write_edge_list),
+    Format("Biq Mac QUBO", (".sparse", ".bq"), None, text.read_biq_mac, text.write_biq_mac),
+    Format("QOBLIB", (".qs",), text.is_qoblib, text.read_biq_mac, text.write_qoblib),
+    Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), text.read_matrix_market, text.write_matrix_market),
+    Format("COO", (".coo",), text.is_coo, text.read_coo, text.write_coo),
     Format(
         "qbsolv",
         (".qubo",),
-        _begins(r"p\s+qubo\b", lines.QBSOLV_COMMENT),
-        lines.read_qbsolv,
-        lines.write_qbsolv,
+        _begins(r"p\s+qubo\b", text.QBSOLV_COMMENT),
+        text.read_qbsolv,
+        text.write_qbsolv,
     ),
-    Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), graphs.read_dimacs, graphs.write_dimacs),
-    Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, graphs.read_rudy, graphs.write_rudy),
+    Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), text.read_dimacs, text.write_dimacs),
+    Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, text.read_rudy, text.write_rudy),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.model.formats.source import MOST_SITES, Source
-from spinsim.model.problems.labels import Labels, as_labels, label_of, plain_label
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, one_half
+from spinsim.model.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, label_of, one_half, plain_label
 
 MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"

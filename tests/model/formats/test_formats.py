@@ -18,8 +18,8 @@ from scipy import io, sparse
 
 import spinsim as ss
 from spinsim.model.formats import FORMATS, write_instance
-from spinsim.model.instances import read_instance
-from spinsim.model.problems.quadratic import Quadratic
+from spinsim.model.ising import read_instance
+from spinsim.model.quadratic import Quadratic
 
 quickly = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

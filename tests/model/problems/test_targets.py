@@ -8,7 +8,7 @@ from places import DATA
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.model.problems.targets import check_targets, met, value_of
+from spinsim.model.targets import check_targets, met, value_of
 
 
 def test_cuts_are_to_be_reached_or_exceeded() -> None:

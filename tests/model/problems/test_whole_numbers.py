@@ -11,8 +11,7 @@ import pytest
 from scipy import sparse
 
 import spinsim as ss
-from spinsim.inputs.checks import as_floats, check_word
-from spinsim.inputs.grids import read_grid
+from spinsim.inputs.numbers import as_floats, check_word, read_grid
 
 ODD = 2**53 + 1
 PAIR = ss.Graph(2, [(0, 1)])

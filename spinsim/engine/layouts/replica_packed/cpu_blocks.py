@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits
 from spinsim.engine.dynamics import Dynamics, fill_start
 from spinsim.engine.moves.resample import Moves, copy_replicas
 from spinsim.engine.protocols import KeptSpins, Spins, room_like
 from spinsim.machine.threads import Threads
+from spinsim.packing import Bits
 
 Words = npt.NDArray[np.uint64]
 SweepPart = Callable[[int, int, tuple[int, int], int, int, int], None]

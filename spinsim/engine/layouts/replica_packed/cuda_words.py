@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.bits import Bits, of_replica_packed
 from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
 from spinsim.engine.moves.resample import Moves, first_moves
+from spinsim.packing import Bits, of_replica_packed
 
 COUNT_THREADS: Final = 256  # of a block that counts
 COUNTING: Final = 4  # such blocks that a multiprocessor has at once

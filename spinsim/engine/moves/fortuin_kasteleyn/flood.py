@@ -21,7 +21,7 @@ import numpy.typing as npt
 from spinsim.engine.moves.fortuin_kasteleyn.bonds import ALL, ONE, ZERO
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.intrinsics import scan_ring
-from spinsim.model.geometry.lattice import Lattice
+from spinsim.model.lattice import Lattice
 
 WIDE: Final = 8  # words of a site
 

@@ -17,8 +17,8 @@ from spinsim.engine.measuring.cpu_comparison import transpose
 from spinsim.engine.moves.houdayer.move import HALF, bonds_of, grow, pair_up, sow
 from spinsim.engine.moves.move import FastPath, Moment, most_halvings
 from spinsim.machine.compiled import kernel, part
+from spinsim.model.couplings import distinct
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import distinct
 from spinsim.packing import block_count
 
 PASSES = 16  # of all words, in the time of which a move takes place, about

@@ -18,9 +18,9 @@ from spinsim.engine.cuda_queue import OnDevice, Step, queue_steps
 from spinsim.engine.layouts.replica_packed.cuda_words import OrderedWords, place_of
 from spinsim.engine.moves.houdayer.move import Bonds, bonds_of
 from spinsim.engine.moves.move import FastPath, Moment, most_halvings
+from spinsim.model.couplings import distinct
 from spinsim.model.graph import colouring
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import distinct
 from spinsim.packing import LANES
 
 WIDTH: Final = 32

@@ -33,9 +33,9 @@ from spinsim import rng
 from spinsim.engine.moves.houdayer.dimension import dimension
 from spinsim.engine.moves.move import Batch, most_halvings
 from spinsim.machine.compiled import kernel, part
+from spinsim.model.couplings import distinct
 from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
-from spinsim.model.quanta import distinct
 from spinsim.packing import Packing
 
 HOUDAYER: Final = np.uint64(rng.Stream.HOUDAYER)

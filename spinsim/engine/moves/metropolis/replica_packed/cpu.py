@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
-from spinsim.bits import of_replica_packed
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
@@ -46,7 +45,7 @@ from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES
+from spinsim.packing import LANES, of_replica_packed
 
 
 @step

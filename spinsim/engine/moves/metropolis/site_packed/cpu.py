@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta
-from spinsim.bits import of_site_packed, unpacked_spins
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
@@ -42,6 +41,7 @@ from spinsim.engine.update import Slab
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+from spinsim.packing import of_site_packed, unpacked_spins
 from spinsim.parallel.group import Group
 
 ALL: Final = ~ZERO

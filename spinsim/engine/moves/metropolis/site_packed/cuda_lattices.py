@@ -14,7 +14,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import Bits, of_site_packed, unpacked_spins
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import Reached, cupy, multiprocessors, offer, reach, require_memory, shared
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struct_type
@@ -34,7 +33,7 @@ from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.engine.moves.resample import Moves
 from spinsim.errors import InputError
-from spinsim.packing import LANES
+from spinsim.packing import LANES, Bits, of_site_packed, unpacked_spins
 from spinsim.parallel.group import Group
 
 SLAB: Final = struct_type(**dict.fromkeys(("width", "height", "depth", "first_row", "parity"), np.uint32))

@@ -1,39 +1,247 @@
-"""Problems as objects with labels: dictionaries of QUBOs, graphs of NetworkX, models of dimod; and as matrices.
+"""Problems as objects of other programs: dictionaries of QUBOs, matrices, graphs of NetworkX and models of dimod.
 
 A QUBO is {(u, v): value}, the sum of value x_u x_v with x = 0, 1. Edges of a graph have J and its nodes h, in the signs
 of this program; a graph with the attribute ``maxcut`` has the weights of a MaxCut instance, w = -J, and one whose
-attribute ``vartype`` is BINARY the values of a QUBO.
-
-Matrices are NumPy's, SciPy's sparse ones or DataFrames of pandas, as ``Exchanged.from_matrix`` describes them.
+attribute ``vartype`` is BINARY the values of a QUBO. Matrices are NumPy's, SciPy's sparse ones or DataFrames of pandas.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sized
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, WrongTypeError
-from spinsim.inputs.checks import as_floats
-from spinsim.inputs.texts import shown
-from spinsim.model.problems.labels import Labels, as_labels, site_of
-from spinsim.model.problems.quadratic import BINARY, SPIN, Quadratic, Values, no_pair, number_in, one_half
+from spinsim.inputs.arguments import judges, public
+from spinsim.inputs.numbers import as_floats
+from spinsim.inputs.texts import Described, shown
+from spinsim.model.formats import write_instance
+from spinsim.model.quadratic import (
+    BINARY,
+    SPIN,
+    Labels,
+    Quadratic,
+    Values,
+    as_labels,
+    no_pair,
+    number_in,
+    one_half,
+    site_of,
+)
 
 if TYPE_CHECKING:
     from scipy import sparse
-
 
 Qubo = dict[tuple[Hashable, Hashable], float]
 Sites = npt.NDArray[np.int64]
 KINDS = ("ising", "qubo")
 
 
-def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
+class Matrices(NamedTuple):
+    """A problem as ``from_matrix`` takes it."""
+
+    matrix: sparse.csr_array
+    """J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy."""
+    field: Values | None  # h of each site; None of a QUBO
+    offset: float  # the constant
+
+
+@public
+class Exchanged(Described):
+    """The part of ``Ising`` that exchanges problems with other programs, by way of a ``Quadratic``.
+
+    Sites are called what the caller calls them and stand in the order given; values, the constant
+    and the kind of the variables are kept as they are given.
+    """
+
+    @classmethod
+    def from_quadratic(cls, problem: Quadratic) -> Self:
+        raise NotImplementedError
+
+    @property
+    def quadratic(self) -> Quadratic:
+        raise NotImplementedError
+
+    @classmethod
+    @judges("offset")
+    def from_qubo(cls, qubo: Any, offset: float = 0.0, name: str = "qubo") -> Self:
+        """The model of a QUBO: minimise the sum of value x_u x_v, x = 0, 1, plus ``offset``.
+
+        Args:
+            qubo: ``{(u, v): value}`` with any hashable labels, (u, u) for linear terms; pairs in
+                both orders add. Or a square matrix, as ``from_matrix`` takes it, of which x' Q x is
+                minimised.
+            offset: The constant.
+            name: Short name for files and figures.
+
+        Raises:
+            InputError: for keys that are no pairs, values that are no finite numbers, and matrices
+                that are not square.
+
+        Examples:
+            >>> model = ss.Ising.from_qubo({("x", "x"): -1.0, ("x", "y"): 2.0})
+            >>> ss.anneal(model, device="cpu").best.by_label
+            {'x': 1, 'y': 0}
+        """
+        return cls.from_quadratic(_of_qubo(qubo, offset, name))
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        field: npt.ArrayLike | None = None,
+        offset: float = 0.0,
+        kind: str = "ising",
+        labels: Labels | None = None,
+        name: str = "matrix",
+    ) -> Self:
+        """The model of a square matrix: NumPy's, SciPy's sparse or a DataFrame of pandas.
+
+        Args:
+            matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
+                s_i: symmetric, or with each pair once, in any order; each pair counts once, the
+                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised.
+            field: h, a number or one for each site, of kind ``ising`` alone.
+            offset: The constant.
+            kind: ``ising`` or ``qubo``.
+            labels: Labels of the sites, in the order of the rows; by default those of a DataFrame,
+                else 0, 1, 2, ...
+            name: Short name for files and figures.
+
+        Raises:
+            InputError: for what is no such matrix.
+        """
+        return cls.from_quadratic(_of_matrix(matrix, field, offset, kind, labels, name))
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, weight: str = "weight", field: str = "field", maxcut: bool = False, name: str = "graph"
+    ) -> Self:
+        """The model of a ``networkx.Graph``: its nodes are the labels, in their order.
+
+        Args:
+            graph: Undirected; parallel edges add. Its attributes ``offset``, ``maxcut`` and
+                ``vartype`` count, if any: with ``BINARY`` weights and fields are values of a QUBO.
+            weight: Attribute of edges with the coupling J, 1 where there is none; positive is
+                ferromagnetic.
+            field: Attribute of nodes with the field h, 0 where there is none.
+            maxcut: True if weights are those of a MaxCut instance, J = -w, which is reported with
+                its cut.
+            name: Short name for files and figures.
+
+        Raises:
+            InputError: for what is no such graph, and for attributes that are no finite numbers.
+        """
+        return cls.from_quadratic(_of_graph(graph, weight, field, maxcut, name))
+
+    @classmethod
+    def from_bqm(cls, bqm: Any, name: str = "bqm") -> Self:
+        """The model of a ``dimod.BinaryQuadraticModel``, spin or binary.
+
+        dimod's energy is sum a_i s_i + sum b_ij s_i s_j + offset, so J = -b and h = -a; energy +
+        offset is dimod's.
+
+        Raises:
+            InputError: for other objects, those of more than quadratic terms among them.
+        """
+        return cls.from_quadratic(of_bqm(bqm, name))
+
+    def to_qubo(self) -> tuple[Qubo, float]:
+        """The problem as ``{(u, v): value}`` by labels, and the constant, as ``from_qubo`` takes them.
+
+        Raises:
+            InputError: for several samples.
+        """
+        problem = self.quadratic
+        binary = problem.of_vartype(BINARY)
+        linear, ends, pairs = binary.added_up()
+        names = problem.names
+        qubo: Qubo = {(name, name): value for name, value in zip(names, linear.tolist(), strict=True)}
+        qubo |= {(names[i], names[j]): value for (i, j), value in zip(ends.tolist(), pairs.tolist(), strict=True)}
+        return qubo, binary.offset
+
+    def to_matrix(self, kind: str = "ising") -> Matrices:
+        """Sparse matrix, field and offset of the problem, as ``from_matrix`` takes them.
+
+        Args:
+            kind: ``ising`` for J, symmetric, and h; ``qubo`` for Q, upper triangular, without a
+                field.
+        """
+        problem = self.quadratic
+        if kind not in KINDS:
+            raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+        from scipy import sparse
+
+        given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
+        shape = (problem.sites, problem.sites)
+        if kind == "qubo":
+            ends, values, _ = given.each_once()
+            return Matrices(sparse.csr_array((values, tuple(np.sort(ends, axis=1).T)), shape), None, given.offset)
+        linear, ends, pairs = given.added_up()
+        low, high = np.sort(ends, axis=1).T
+        both = np.concatenate([low, high]), np.concatenate([high, low])
+        couplings = 0.0 - np.concatenate([pairs, pairs])
+        return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)
+
+    def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
+        """A ``networkx.Graph`` with J on edges and h on nodes; of a QUBO with the QUBO's values.
+
+        Raises:
+            InputError: where NetworkX is not installed.
+        """
+        problem = self.quadratic
+        try:
+            import networkx as nx
+        except ImportError as error:
+            raise InputError("networkx is missing: install networkx to make graphs of it") from error
+        values, ends, pairs = problem.added_up()
+        names = problem.names
+        linear, quadratic = _signs(problem.is_maxcut, problem.vartype)
+        about = {"vartype": problem.vartype, "offset": problem.offset, "maxcut": problem.is_maxcut}
+        graph = nx.Graph(name=problem.name, **about)
+        for name, value in zip(names, (0.0 + linear * values).tolist(), strict=True):
+            graph.add_node(name, **({field: value} if value else {}))
+        for (i, j), value in zip(ends.tolist(), (0.0 + quadratic * pairs).tolist(), strict=True):
+            graph.add_edge(names[i], names[j], **{weight: value})
+        return graph
+
+    def to_bqm(self) -> Any:
+        """A ``dimod.BinaryQuadraticModel`` of its labels and its kind of variables.
+
+        Raises:
+            InputError: where dimod is not installed.
+        """
+        problem = self.quadratic
+        linear, ends, pairs = problem.added_up()
+        rows, columns = ends.T
+        order = list(problem.names)
+        vectors = (linear, (rows, columns, pairs), problem.offset, problem.vartype)
+        return import_dimod().BinaryQuadraticModel.from_numpy_vectors(*vectors, variable_order=order)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.
+
+        Args:
+            path: With the suffix .mc, .rud or .txt (rudy), .col (DIMACS), .sparse (Biq Mac QUBO),
+                .qs (QOBLIB), .edgelist, .mtx (MatrixMarket), .coo, .qubo (qbsolv) or .bqm (dimod);
+                .gz or .xz behind it compresses. Labels, the constant and the kind of variables are
+                kept, in comments where a format has no place for them; rudy files count sites from
+                1, and .sparse, .qs and .qubo hold the problem in binary variables.
+            overwrite: True if an instance file that is there may be replaced.
+
+        Raises:
+            InputError: for other suffixes, and for a problem that the format cannot hold.
+        """
+        write_instance(self.quadratic, path, overwrite)
+
+
+def _of_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
     if not isinstance(qubo, Mapping):
-        return from_matrix(qubo, None, offset, "qubo", None, name)
+        return _of_matrix(qubo, None, offset, "qubo", None, name)
     if isinstance(offset, Mapping):
         raise InputError("offset is a dict: linear terms go into the QUBO, as {(u, u): value}")
     known: dict[Hashable, int] = {}
@@ -47,15 +255,6 @@ def from_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
     return given.check().with_each_pair_once()
 
 
-def to_qubo(problem: Quadratic) -> tuple[Qubo, float]:
-    binary = problem.of_vartype(BINARY)
-    linear, ends, pairs = binary.added_up()
-    names = problem.names
-    qubo: Qubo = {(name, name): value for name, value in zip(names, linear.tolist(), strict=True)}
-    qubo |= {(names[i], names[j]): value for (i, j), value in zip(ends.tolist(), pairs.tolist(), strict=True)}
-    return qubo, binary.offset
-
-
 def _from_terms(
     known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
 ) -> Quadratic:
@@ -63,7 +262,7 @@ def _from_terms(
     return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]
 
 
-def from_networkx(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
+def _of_graph(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
     """The problem of an undirected graph: sites in the order of its nodes; parallel edges add."""
     try:
         nodes, edges, directed = list(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
@@ -104,24 +303,7 @@ def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
     return (1.0, 1.0) if vartype == BINARY else (-1.0, 1.0 if maxcut else -1.0)
 
 
-def to_networkx(problem: Quadratic, weight: str, field: str) -> Any:
-    try:
-        import networkx as nx
-    except ImportError as error:
-        raise InputError("networkx is missing: install networkx to make graphs of it") from error
-    values, ends, pairs = problem.added_up()
-    names = problem.names
-    linear, quadratic = _signs(problem.is_maxcut, problem.vartype)
-    about = {"vartype": problem.vartype, "offset": problem.offset, "maxcut": problem.is_maxcut}
-    graph = nx.Graph(name=problem.name, **about)
-    for name, value in zip(names, (0.0 + linear * values).tolist(), strict=True):
-        graph.add_node(name, **({field: value} if value else {}))
-    for (i, j), value in zip(ends.tolist(), (0.0 + quadratic * pairs).tolist(), strict=True):
-        graph.add_edge(names[i], names[j], **{weight: value})
-    return graph
-
-
-def from_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
+def of_bqm(bqm: Any, name: str = "bqm") -> Quadratic:
     variables, kind = variables_of(bqm)
     linear, rows, columns, pairs = _biases(bqm, variables)
     sites, every = len(variables), np.arange(len(variables))
@@ -188,14 +370,6 @@ def _not_quadratic(model: Any) -> str:
     return f"a {type(model).__name__} has more than binary variables and pairs: give a BinaryQuadraticModel"
 
 
-def to_bqm(problem: Quadratic) -> Any:
-    linear, ends, pairs = problem.added_up()
-    rows, columns = ends.T
-    order = list(problem.names)
-    vectors = (linear, (rows, columns, pairs), problem.offset, problem.vartype)
-    return import_dimod().BinaryQuadraticModel.from_numpy_vectors(*vectors, variable_order=order)
-
-
 def import_dimod() -> ModuleType:
     try:
         import dimod
@@ -205,16 +379,7 @@ def import_dimod() -> ModuleType:
     return module
 
 
-class Matrices(NamedTuple):
-    """A problem as ``from_matrix`` takes it."""
-
-    matrix: sparse.csr_array
-    """J, symmetric, or Q, upper triangular with linear terms on its diagonal: a sparse array of SciPy."""
-    field: Values | None  # h of each site; None of a QUBO
-    offset: float  # the constant
-
-
-def from_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
+def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
     if kind not in KINDS:
         raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
     if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a DataFrame
@@ -331,20 +496,3 @@ def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
     values = np.broadcast_to(as_floats(given, "a value of field"), sites)
     at = np.flatnonzero(values)
     return at, values[at]
-
-
-def to_matrix(problem: Quadratic, kind: str) -> Matrices:
-    if kind not in KINDS:
-        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
-    from scipy import sparse
-
-    given = problem.of_vartype(BINARY if kind == "qubo" else SPIN)
-    shape = (problem.sites, problem.sites)
-    if kind == "qubo":
-        ends, values, _ = given.each_once()
-        return Matrices(sparse.csr_array((values, tuple(np.sort(ends, axis=1).T)), shape), None, given.offset)
-    linear, ends, pairs = given.added_up()
-    low, high = np.sort(ends, axis=1).T
-    both = np.concatenate([low, high]), np.concatenate([high, low])
-    couplings = 0.0 - np.concatenate([pairs, pairs])
-    return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.checks import as_floats
+from spinsim.inputs.numbers import as_floats
 from spinsim.model.ising import Ising
 
 Array = npt.NDArray[np.float64]

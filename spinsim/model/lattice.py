@@ -20,7 +20,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import shown
-from spinsim.model.geometry.cells import CELLS, IN_TIME, Bond, UnitCell
+from spinsim.model.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
 _BONDS_AT_ONCE: Final = 2**16  # that stay in a cache while they are hashed

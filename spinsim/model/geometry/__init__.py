@@ -1,1 +1,0 @@
-"""Lattices: unit cells that repeat, and what follows of sites and bonds."""
