@@ -52,7 +52,7 @@ class Graph:
         is_listed: True if files hold the list of bonds (lattices of at most ``MOST_LISTED`` bonds).
             Runs of other lattices hold lowest states a bit a site.
         is_huge: True for lattices of more than ``HUGE`` bonds, whose results have lowest states as
-            ``bits.States``.
+            ``packing.States``.
 
     Raises:
         InputError: for bonds that are not integers, end at no site, or join a site to itself, and

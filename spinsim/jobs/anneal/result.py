@@ -165,8 +165,8 @@ class AnnealResult(Annealed):
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
         best_energy: Lowest energy met, (samples, replicas), of the Ising model: without ``model.offset``, which
             ``best.energy`` has.
-        best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``bits.States``, which
-            unpacks the states that are read.
+        best_spins: State of lowest energy met, ``int8`` (samples, sites). Of large lattices ``packing.States``, which
+            unpack the states that are read.
         field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``
             but not of ``best_energy``. None if no field changed.
         staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
