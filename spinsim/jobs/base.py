@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.record import Record
     from spinsim.result import Result
-    from spinsim.run import Plan
+    from spinsim.run.plan import Plan
     from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
 

@@ -26,10 +26,12 @@ from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
-from spinsim.run.common import OnUpdates, Plan, Watch, plan_resume, provenance, to_file
+from spinsim.run.execute import Watch
 from spinsim.run.functions import text_of_measure
 from spinsim.run.identity import tables_of_file
+from spinsim.run.plan import Plan, in_memory, plan_resume, provenance, to_file
 from spinsim.run.progress import compiling_told
+from spinsim.sampling.portions import OnUpdates
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
 
@@ -212,7 +214,7 @@ def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates
         if out is None:
             if plan.model.caution:
                 watch.on_warning(plan.model.caution)
-            return plan.in_memory(watch)
+            return in_memory(plan, watch)
         try:
             return to_file(plan, watch)[0]
         except KeyboardInterrupt:

@@ -31,8 +31,8 @@ from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 from spinsim.result import POOLED, Result
-from spinsim.run import Plan
 from spinsim.run.identity import history_of, length_in_words
+from spinsim.run.plan import Plan
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary

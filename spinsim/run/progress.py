@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from spinsim.errors import InputError
 from spinsim.machine.compiled import compiling_seconds, seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
-from spinsim.run.common import Plan, Watch
+from spinsim.run.execute import Watch
+from spinsim.run.plan import Plan, in_memory
 from spinsim.run.recording import TimedError
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def outlook(plan: Plan[Any]) -> Outlook:
         keeps_rows=False,
     )
     try:
-        plan.in_memory(watch)
+        in_memory(plan, watch)
     except _EnoughError:
         pass
     except TimedError:

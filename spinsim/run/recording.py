@@ -34,7 +34,7 @@ from spinsim.store.sealed import SCHEMA
 from spinsim.store.segments import LISTED, Segment, Stored, listed
 
 if TYPE_CHECKING:
-    from spinsim.run.common import Plan
+    from spinsim.run.plan import Plan
 
 CHECKPOINT: Final = "checkpoint"  # the group of the state from which a run goes on
 CONVENTIONS: Final = {

@@ -22,8 +22,8 @@ from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.compiled import body, compiling_seconds, said_to_compile
-from spinsim.run import Watch
-from spinsim.run.common import to_file
+from spinsim.run.execute import Watch
+from spinsim.run.plan import to_file
 from spinsim.run.progress import COMPILING, Bar, RowProgress, compiling_told
 from spinsim.settings.shared import ModelSettings, RunSettings
 

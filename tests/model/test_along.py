@@ -53,7 +53,7 @@ def test_couplings_and_terms_follow_the_axis_of_each_bond() -> None:
     ],
 )
 def test_the_update_of_what_is_planned_is_that_of_the_model(along, given: dict, packing: Packing) -> None:
-    from spinsim.run.common import build_model
+    from spinsim.run.plan import build_model
 
     lattice = {2: "square", 3: "cubic", 4: "hypercubic"}[len(along)]
     text = ",".join(map(str, along))

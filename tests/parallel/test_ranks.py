@@ -101,11 +101,11 @@ def test_files_of_several_ranks_are_those_of_one(do, tmp_path: Path, job: str, r
 @pytest.mark.parametrize("line", [LONG, pytest.param(LONG_LADDER, marks=pytest.mark.slow)], ids=["samples", "ladder"])
 def test_a_run_is_interrupted_and_goes_on_with_another_number_of_ranks(do, tmp_path: Path, line: str) -> None:
     code = (
-        "from spinsim.jobs.anneal import run as running\nfrom spinsim.jobs.ladder.run import LadderRun\n"
-        "for run in (running._Annealing, LadderRun):\n"
-        "    def stop(self, file, go_on=run.go_on):\n"
-        "        self._saving.asked_to_stop = True\n        go_on(self, file)\n"
-        "    run.go_on = stop"
+        "from spinsim.jobs.anneal.run import AnnealRun\nfrom spinsim.jobs.ladder.run import LadderRun\n"
+        "for run in (AnnealRun, LadderRun):\n"
+        "    def stop(self, recording, rows=run.rows):\n"
+        "        self.saving.asked_to_stop = True\n        return rows(self, recording)\n"
+        "    run.rows = stop"
     )
     found = on_ranks(3, tmp_path, f"{line} --out b.h5", code)
     assert "Interrupted; spinsim resume b.h5" in found.err
@@ -127,7 +127,7 @@ SEARCHES = {
 def test_a_search_goes_on_with_several_ranks(do, tmp_path: Path, job: str) -> None:
     line, status = SEARCHES[job] + " --quiet --out", 3 if job == "anneal" else 0
     code = (
-        "from spinsim.run.common import Saving\ncalls = []\n"
+        "from spinsim.run.execute import Saving\ncalls = []\n"
         "def due(self):\n"
         "    calls.append(0)\n    self.asked_to_stop = len(calls) > 20\n    return self.asked_to_stop\n"
         "Saving.due = due"

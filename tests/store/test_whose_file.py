@@ -15,8 +15,7 @@ from harness import Outcome, at_row, contents, interrupt, one_sentence, run
 import spinsim as ss
 from spinsim.machine.files import Disk
 from spinsim.record import Record
-from spinsim.run import plan_resume
-from spinsim.run.common import to_file
+from spinsim.run.plan import plan_resume, to_file
 from spinsim.store import files
 
 OWN = ("command", "config", "history")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
 from spinsim.record import Record
 from spinsim.result import Result
-from spinsim.run import Plan, Watch
-from spinsim.run.common import Saving, build_model, identify
+from spinsim.run.execute import Row, Run, Saving, Watch
+from spinsim.run.plan import Plan, build_model, identify
 from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.recording import Recording
 from spinsim.settings.config import Config, table
@@ -48,18 +48,25 @@ class TallyPlan(Plan[Tally]):
     def rows(self) -> int:
         return self.config.tally.times
 
-    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
-        where = {"engine": "none", "devices": "cpu"}
-        recording = Recording(self, contents(self.model.samples), self.rows, where)
-        watch.on_stage("", self.rows)
-        with recording.in_file(stored, 0, {}) if in_file else contextlib.nullcontext():
-            for step in range(recording.rows, self.rows):
-                recording.write({"step": step, "satisfied": (self.model.couplings > 0).sum(axis=1)})
-                watch.on_updates(1)
-                if saving.due():
-                    recording.save({})
-                    saving.saved()
-            return recording.finish()
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        return TallyRun(self, saving, watch)
+
+
+class TallyRun(Run):
+    """A run under way."""
+
+    def __init__(self, plan: TallyPlan, saving: Saving, watch: Watch) -> None:
+        self.plan, self.saving, self.watch = plan, saving, watch
+        self.contents, self.planned = contents(plan.model.samples), plan.rows
+        self.where = {"engine": "none", "devices": "cpu"}
+
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        self.watch.on_stage("", self.planned)
+        for step in range(recording.rows, self.planned):
+            yield {"step": step, "satisfied": (self.plan.model.couplings > 0).sum(axis=1)}
+            self.watch.on_updates(1)
+            if self.saving.due():
+                yield None
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
@@ -40,15 +40,15 @@ from spinsim.machine.memory import require
 from spinsim.machine.threads import WORTH_A_THREAD, Threads
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
-from spinsim.packing import LANES, Packing
+from spinsim.packing import LANES
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.common import Saving, Watch, build_model, dynamics_of
+from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
 from spinsim.run.functions import Measure, functions_of
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own
+from spinsim.run.plan import Plan, build_model, dynamics_of
 from spinsim.run.recording import Recording
-from spinsim.run.sampled import SampledPlan, SampledRun
 from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
@@ -58,7 +58,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store.contents import MEASUREMENTS, Contents
+from spinsim.store.contents import MEASUREMENTS, Arrays, Contents
 
 Array = npt.NDArray[np.float64]
 
@@ -142,7 +142,7 @@ class AnnealSearch(Search):
         return with_anneals(contents, self.target) if self.recorded else contents
 
 
-class AnnealPlan(SampledPlan[Anneal]):
+class AnnealPlan(Plan[Anneal]):
     """An annealing run that is ready to begin."""
 
     rows_in_words = "steps", "choose fewer steps, samples or replicas"
@@ -211,12 +211,8 @@ class AnnealPlan(SampledPlan[Anneal]):
         slabs = "" if self.config.anneal.quantum else slabs_in_words(self.model, self.replicas or 1, self.device)
         return slabs or super().split
 
-    @property
-    def first_packing(self) -> Packing | None:
-        return None if self.config.anneal.quantum else super().first_packing
-
-    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> _Annealing:
-        return _Annealing(self, saving, watch)
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        return AnnealRun(self, saving, watch)
 
     def updates(self, replicas: int) -> int:
         a = self.config.anneal
@@ -228,7 +224,7 @@ class AnnealPlan(SampledPlan[Anneal]):
         return self.model.sites * a.slices_in_time * self.model.samples * replicas * lengths
 
 
-class _Annealing(SampledRun):
+class AnnealRun(ReplicaRun):
     """An annealing run under way: a schedule of steps, with moves, observables and a population if it has one.
 
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
@@ -249,16 +245,16 @@ class _Annealing(SampledRun):
         contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         own = functions_of(a.measure, plan.measure)
         self._own = Own(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
-        self.contents = self._search.in_contents(self._own.in_contents(contents))
+        self.set_contents(self._search.in_contents(self._own.in_contents(contents)))
         self._states = BestOfEach(self.engine) if a.best_states else None
-        self._last_state: dict[str, npt.NDArray[Any]] | None = None
+        self._last_state: Arrays | None = None
 
     @property
     def _present(self) -> AnnealSettings:
         return self._anneal.config.anneal.of_anneal(self._search.number)
 
     def _begin_schedule(self) -> None:
-        a, run, watch = self._present, self._anneal.config.run, self._watch
+        a, run, watch = self._present, self._anneal.config.run, self.watch
         engine, seed = cast("Engine", self.engine), seed_of_start(run.seed, self._search.number)
         self._population = Population(engine, a.populations, seed, run.rng_rounds) if a.populations else None
         self._frames = annealing(
@@ -267,76 +263,70 @@ class _Annealing(SampledRun):
         )  # fmt: skip
 
     def _is_to_pause(self) -> bool:
-        return self._saving.due() or self._search.is_late()
+        return self.saving.due() or self._search.is_late()
 
     def _begin_anneal(self) -> None:
         del self._frames, self._population, self.engine  # the next one may need its room
         self.engine = _engine_of(self._anneal, self._search.number)
         self._begin_schedule()
 
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        self.begin(self._may_go_on)
+        self._search.begin()
+        while True:
+            for frame in self._frames:
+                if frame is not None:
+                    self._keep_lowest(frame.measured, frame.field)
+                    if not self._search.number:  # the rows of the file are those of the first anneal
+                        yield self._row(frame)
+                elif self._search.is_late():
+                    self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
+                else:
+                    yield None
+                if self._search.is_over:
+                    break
+            last = self._search.is_last
+            if last and self._may_go_on:
+                self._last_state = self.state()  # from which a longer search goes on
+            self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
+            if last:
+                return
+            self._begin_anneal()
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         states = {} if self._states is None else {"best_states": self._states.bits}
         population = {} if self._population is None else self._population.state()
-        return super().state() | states | population | self._search.state()
+        own = states | population | self._search.state()
+        return super().state() | {name: array.copy() for name, array in own.items()}
 
-    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+    def final_state(self) -> Arrays | None:
+        return self._last_state
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self._search.recorded > 0 and not self._search.is_met
+
+    def set_state(self, saved: Arrays) -> None:
         self._search.restore(saved)
         if self._search.number:
             self._begin_anneal()
-        super().restore(saved)
+        super().set_state(saved)
         if self._population is not None:
             self._population.restore(saved)
         if self._states is not None:
             self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
 
-    def write_best(self, file: Recording) -> None:
-        super().write_best(file)
+    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
+        super().write_sums(recording, state)
         if self._states is not None:
-            file.write_again({SUMS["best_states"]: self._states.bits})
+            recording.write_again({SUMS["best_states"]: self._states.bits})
         if self._search.recorded:
-            file.write_again({SUMS[name]: values for name, values in self._search.written().items()})
+            recording.write_again({SUMS[name]: values for name, values in self._search.written().items()})
 
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
-    def go_on(self, file: Recording) -> None:
-        self.begin()
-        self._search.begin()
-        while self._finish_anneal(file):
-            self._begin_anneal()
-        self.write_best(file)
-
-    def _finish_anneal(self, file: Recording) -> bool:
-        """Do what is left of the present anneal; returns True if another one is to follow."""
-        for frame in self._frames:
-            if frame is not None:
-                self._measure(frame, file)
-            elif self._search.is_late():
-                self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
-            else:
-                self.write_best(file)
-                file.save(self.state())
-                self._saving.saved()
-            if self._search.is_over:
-                break
-        last = self._search.is_last
-        if last and self.may_go_on:
-            self._last_state = self.state()  # from which a longer search goes on
-        self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
-        return not last
-
-    def final_state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._last_state or super().final_state()
-
-    @property
-    def may_go_on(self) -> bool:
-        return self._search.recorded > 0 and not self._search.is_met
-
-    def _measure(self, frame: AnnealFrame, file: Recording) -> None:
-        """Take in the end of a step, which is a row of the file in the first anneal."""
-        self._keep_lowest(frame.measured, frame.field)
-        if self._search.number:
-            return
+    def _row(self, frame: AnnealFrame) -> Row:
         row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
         row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
         if self._population is not None:
@@ -345,7 +335,7 @@ class _Annealing(SampledRun):
         spins = present_spins(self.engine)
         model = self._anneal.model.in_field(frame.field) if frame.field and self._own.series else None
         own = self._own.row(spins, frame.step, beta=1 / frame.temperature, model=model)
-        file.write(self.with_spins(row | frame.measured._asdict() | own, spins))
+        return self.with_spins(row | frame.measured._asdict() | own, spins)
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
         energy, quantum = measured.energy, self.engine.model.quantum

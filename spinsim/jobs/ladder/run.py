@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -34,9 +34,10 @@ from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.common import AnyConfig, Saving, Watch, dynamics_of
+from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
 from spinsim.run.functions import functions_of
 from spinsim.run.own import Own, on_ladder
+from spinsim.run.plan import AnyConfig, Plan, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.reducing import (
     REDUCED,
@@ -48,13 +49,12 @@ from spinsim.run.reducing import (
     with_names,
     with_sums,
 )
-from spinsim.run.sampled import SampledPlan, SampledRun
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
-from spinsim.store.contents import MEASUREMENTS, Contents
+from spinsim.store.contents import MEASUREMENTS, Arrays, Contents
 from spinsim.store.files import CONFIGURATIONS
 
 _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
@@ -107,7 +107,7 @@ def moves_in_words(moves: str | None, asked: str | None) -> str:
     return "".join(f", {one}" for one in words)
 
 
-class LadderPlan(SampledPlan[AnyConfig]):
+class LadderPlan(Plan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
     The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
@@ -166,7 +166,7 @@ class LadderPlan(SampledPlan[AnyConfig]):
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
         return longer(stored, with_names(contents, stored.names), rows, t.series_limit, self.save_every)
 
-    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> LadderRun:
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
         return LadderRun(self, saving, watch, stored)
 
     @property
@@ -188,114 +188,75 @@ class LadderPlan(SampledPlan[AnyConfig]):
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
-class LadderRun(SampledRun):
-    """A run on a ladder under way."""
+class LadderRun(ReplicaRun):
+    """A run on a ladder under way: its measurements are added up, and rows of some or all of them are kept."""
 
     saved_as: ClassVar[Mapping[str, str]] = SAVED_AS
 
-    _sums: MeasurementSums | None = None  # the measurements added up; a search has none
-    _local: LocalSums | None = None  # sums for local susceptibilities, if they are wanted
-    _last_state: dict[str, npt.NDArray[Any]] | None = None  # of the finished run
-
     def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
-        ladder, self.placement, kept = plan.ladder(saving, watch, stored)
-        self.ladder, adds_local = ladder, getattr(t, "local_susceptibility", False)
+        ladder, placement, kept = plan.ladder(saving, watch, stored)
         plan.check_ladder(ladder)
-        super().__init__(plan, saving, watch, plan.engine_on(ladder))
-        engine: Any = self.engine
-        contents = contents_of_run(plan.model, choice, ladder, self.placement, plan.start, adds_local)
-        self._keeping = plan.keeping(contents, kept)
-        self._stored = kept or self._keeping
+        engine = plan.engine_on(ladder)
+        super().__init__(plan, saving, watch, engine)
+        adds_local = getattr(t, "local_susceptibility", False)
+        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, adds_local)
+        self._keeping = keeping = plan.keeping(contents, kept)
+        self.planned, self.save_every = keeping.rows(plan.rows), keeping.rows(plan.save_every)
+        self.thin = keeping.stride // max(1, (kept or keeping).stride) or 1
         reduced = reduced_of_run(plan.model, choice, ladder)
-        self._sums = MeasurementSums(reduced, self._keeping, adds_local)
-        contents = with_names(contents, self._keeping.names)
-        contents = with_sums(contents, reduced, self._keeping.stride, ladder.axis)
+        self._sums = MeasurementSums(reduced, keeping, adds_local)
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
-        if adds_local:
-            self._local = LocalSums(engine, choice.copies, len(ladder))
+        self._local = LocalSums(engine, choice.copies, len(ladder)) if adds_local else None
         functions, axes = functions_of(t.measure, plan.measure), on_ladder(ladder.axis)
         self._own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
         self._measured = quantities_of(bool(choice.wanted.times))
-        self.contents = self._own.in_contents(contents)
+        contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
+        self.set_contents(self._own.in_contents(contents))
 
-    @property
-    def rows(self) -> int:
-        return self._keeping.rows(super().rows)
-
-    @property
-    def save_every(self) -> int:
-        return self._keeping.rows(super().save_every)
-
-    @property
-    def rows_in_words(self) -> str:
-        if self._keeping.stride == 1:
-            return ""
-        return f"{count(self.rows, 'row')} of {count(super().rows, 'measurement')}, and sums over all of them"
-
-    @property
-    def thin(self) -> int:
-        return self._keeping.stride // max(1, self._stored.stride) or 1
-
-    def go_on(self, file: Recording) -> None:
-        self.begin()
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        stride, measurements = self._keeping.stride, self.plan.rows
+        some = f"{count(self.planned, 'row')} of {count(measurements, 'measurement')}, and sums over all of them"
+        self.begin(may_go_on=True, rows_in_words="" if stride == 1 else some)
         for frame in self._frames:
             if frame is None:
-                self._save(file)
-                self._saving.saved()
+                yield None
                 continue
-            if self._sums is None:
-                self.best.update(frame.replica_energy, frame.spins)
             if self._local is not None:
                 self._local.add(frame)
             if self._keeping.has_row(frame.step):
                 own = self._own.row(frame.spins, frame.step, frame.holder)
-                row = row_of(self._measured, frame) | own | {"step": frame.step // self._keeping.stride}
-                file.write(self.with_spins(row, frame.spins, frame.holder))
-        self._save(file, is_last=True)
-
-    def _save(self, file: Recording, is_last: bool = False) -> None:
-        """Write what is written again and again, with the checkpoint; sweeps go on meanwhile."""
-        if self._sums is not None:
-            self._sums.record_lowest(self.best)
-        self._write_again(file)
-        state = self.state()
-        if self._sums is not None:
-            file.write_again(self._sums.datasets(state))
-        if is_last:
-            self._last_state = state
-        else:
-            file.save(state, wait=False)
-
-    def final_state(self) -> dict[str, npt.NDArray[Any]]:
-        return self._last_state or super().final_state()
-
-    def _write_again(self, file: Recording) -> None:
-        file.write_again(self._sums_of(self.engine.begin_exchange()()))
-        if self._local is not None:
-            file.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
-        self.write_best(file)
-
-    @staticmethod
-    def _sums_of(e: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-        return {path: getattr(e, name) for name, path in SUMS.items()}
+                row = row_of(self._measured, frame) | own | {"step": frame.step // stride}
+                yield self.with_spins(row, frame.spins, frame.holder)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
+        self._sums.record_lowest(self.best)
         local = {} if self._local is None else self._local.state()
-        return super().state() | local | ({} if self._sums is None else self._sums.state())
+        return super().state() | local | self._sums.state()
 
-    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        super().restore(saved)
+    def final_state(self) -> Arrays:
+        return self.state()
+
+    def set_state(self, saved: Arrays) -> None:
+        super().set_state(saved)
         if self._local is not None:
             self._local.restore(saved)
-        if self._sums is not None:
-            self._sums.restore(saved, self.best)
+        self._sums.restore(saved, self.best)
 
-    @property
-    def may_go_on(self) -> bool:
-        return True
+    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
+        assert state is not None  # noqa: S101  (the run can always be made longer)
+        recording.write_again(exchanges(self.engine.begin_exchange()()))
+        if self._local is not None:
+            recording.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
+        recording.write_again(self._sums.datasets(state))
+        super().write_sums(recording, state)
+
+
+def exchanges(counted: Exchange) -> dict[str, npt.NDArray[np.int64]]:
+    """Returns the datasets of the exchanges counted so far, by path."""
+    return {path: getattr(counted, name) for name, path in SUMS.items()}
 
 
 def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:

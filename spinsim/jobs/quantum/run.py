@@ -26,8 +26,8 @@ from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import Points, trotter
 from spinsim.observables.table import transverse_magnetization
 from spinsim.record import Record
-from spinsim.run.common import build_model
 from spinsim.run.functions import Measure
+from spinsim.run.plan import build_model
 
 if TYPE_CHECKING:
     import xarray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.analysis.runs import Axis, temperatures
-from spinsim.engine import check_run
+from spinsim.engine import Engine, check_run
 from spinsim.engine.choosing import choose
 from spinsim.engine.measuring.correlations import Wanted
 from spinsim.engine.measuring.cpu_reduction import Best
@@ -35,7 +35,7 @@ from spinsim.jobs.ladder.result import (
     contents_of_run,
     temperatures_in,
 )
-from spinsim.jobs.ladder.run import LadderPlan, LadderRun, row_of, with_usual_moves
+from spinsim.jobs.ladder.run import LadderPlan, LadderRun, exchanges, row_of, with_usual_moves
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
@@ -44,18 +44,18 @@ from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
 from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.common import Saving, Watch, build_model, usual_path
+from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
 from spinsim.run.functions import Measure
 from spinsim.run.identity import tables_of_file
+from spinsim.run.plan import build_model, usual_path
 from spinsim.run.recording import Recording
-from spinsim.run.reducing import EVERYTHING
-from spinsim.run.sampled import SampledRun
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, Searched, seed_of_start, with_restarts
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
 from spinsim.solution import Lowest
+from spinsim.store.contents import Arrays
 
 
 @public
@@ -108,7 +108,7 @@ _COUNTED: Final = ("attempts", "accepts", "trips")
 _OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
 
 
-class TemperSearch(LadderRun):
+class TemperSearch(ReplicaRun):
     """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
 
     The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
@@ -117,69 +117,68 @@ class TemperSearch(LadderRun):
     """
 
     saved_as: ClassVar[Mapping[str, str]] = SAVED_AS | SUMS | {"restarts": RESTARTS}
-    _keeping = _stored = EVERYTHING
+    engine: Engine
 
     def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, self._samples, choice = plan.config.temper, plan.model.samples, plan.choice
         self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
-        self.ladder, self.placement, _ = plan.ladder(saving, watch, stored)
+        self._ladder, placement, _ = plan.ladder(saving, watch, stored)
         self._moves = moves_of_run(plan.moves, t.moves, "ss.temper")
-        plan.check_ladder(self.ladder)
-        _check_groups(plan, choice.copies * len(self.ladder))
+        plan.check_ladder(self._ladder)
+        _check_groups(plan, choice.copies * len(self._ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
         first = -(-t.thermalize // t.measure_every)  # after thermalisation
         self._rows, self._measured = range(first, first + plan.rows), quantities_of(in_time=False)
-        self._plan, self._saving, self._watch = plan, saving, watch
+        self.plan, self.saving, self.watch = plan, saving, watch
         self._start(0, 1)
-        SampledRun.__init__(self, plan, saving, watch, self.engine)
+        super().__init__(plan, saving, watch, self.engine)
         self.best = Best(self.engine.model, self.engine.replicas, self._samples)
         self._every, self._sweeps_of_first = t.measure_every, t.sweeps_of_first_group
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done, self._exchange = 0, self.engine.begin_exchange()()
-        contents = contents_of_run(plan.model, choice, self.ladder, self.placement, plan.start)
-        self.contents = with_restarts(contents, self._search.target, self._has_restarts)
+        contents = contents_of_run(plan.model, choice, self._ladder, placement, plan.start)
+        self.set_contents(with_restarts(contents, self._search.target, self._has_restarts))
 
     def _start(self, number: int, groups: int) -> None:
         """Make the replicas of so many groups in the start of a number, and their measurements without end."""
-        plan: Any = self._plan
+        plan: Any = self.plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
-        engine = plan.engine_on(self.ladder, seed, groups)
+        engine: Engine = plan.engine_on(self._ladder, seed, groups)
         most = t.sweeps_of_first_group
         if groups == t.number_of_groups:  # as many as random numbers have room for
             most = 2**HALF_SWEEP_BITS // engine.colours // t.measure_every * t.measure_every
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
-        how = self._watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
-        self._frames = tempering_in_beta(engine, self.ladder.couplings, times, choice.copies, *how)
+        how = self.watch.on_updates, self._is_to_pause, choice.wanted, rows, self._moves, seed
+        self._frames = tempering_in_beta(engine, self._ladder.couplings, times, choice.copies, *how)
         self.engine = engine
 
     def _is_to_pause(self) -> bool:
-        return self._saving.due() or self._search.is_late()
+        return self.saving.due() or self._search.is_late()
 
-    def go_on(self, file: Recording) -> None:
-        self.begin()
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        self.begin(may_go_on=True)
         self._search.begin()
-        go_on = self._search_on(file)
-        while go_on is not None:
-            go_on()
-            go_on = self._search_on(file)
-        self._write_again(file)
-
-    def _search_on(self, file: Recording) -> Callable[[], None] | None:
-        """Search on with the present replicas; returns what makes the next ones, None where the search ends."""
-        for frame in self._frames:
-            if frame is not None:
-                self._look(frame, file)
-                if self._search.is_met:
-                    return None
-                if self._restarts.is_due(self._done - self._restarts.before):
-                    return self._restart
-            elif self._done and self._search.is_late():
-                return None
-            elif self._saving.due():
-                self._save(file)
-                self._saving.saved()
-        return self._join if self._only_first else None
+        while True:
+            is_due = False
+            for frame in self._frames:
+                if frame is not None:
+                    yield from self._look(frame)
+                    if self._search.is_met:
+                        return
+                    is_due = self._restarts.is_due(self._done - self._restarts.before)
+                    if is_due:
+                        break
+                elif self._done and self._search.is_late():
+                    return
+                elif self.saving.due():
+                    yield None
+            if is_due:
+                self._restart()
+            elif self._only_first:
+                self._join()
+            else:
+                return
 
     def _join(self) -> None:
         first = self.engine.snapshot()
@@ -200,7 +199,8 @@ class TemperSearch(LadderRun):
         self._only_first = False
         self._start(self._restarts.number, self._groups)
 
-    def _look(self, frame: TemperFrame, file: Recording) -> None:
+    def _look(self, frame: TemperFrame) -> Iterator[Row]:
+        """Take in a measurement, which may be a row of the file."""
         energy, spins = self._lowest_of_groups(frame)
         self.best.update(energy, spins)
         sweeps = (frame.step + 1) * self._every
@@ -212,7 +212,7 @@ class TemperSearch(LadderRun):
             every = row_of(self._measured, frame).items()
             first = {name: value[: self._samples] for name, value in every if np.ndim(value)}
             values = first | {"step": row, "sweep": (row + 1) * self._every}
-            file.write(self.with_spins(values, frame.spins, frame.holder[: self._samples]))
+            yield self.with_spins(values, frame.spins, frame.holder[: self._samples])
 
     def _lowest_of_groups(self, frame: TemperFrame) -> tuple[npt.NDArray[np.float64], Spins]:
         energy = frame.replica_energy
@@ -222,14 +222,14 @@ class TemperSearch(LadderRun):
         group = of_groups.argmin(axis=0)
         return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
-    def _write_again(self, file: Recording) -> None:
+    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
         first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
-        file.write_again(self._sums_of(self._exchange._replace(**first)))
+        recording.write_again(exchanges(self._exchange._replace(**first)))
         searched = {"done": np.array(self._done, np.int64)} | self._search.state()
-        file.write_again({SUMS[name]: value for name, value in searched.items()})
+        recording.write_again({SUMS[name]: value for name, value in searched.items()})
         if self._has_restarts:
-            file.write_again({RESTARTS: np.array(self._restarts.number, np.int64)})
-        self.write_best(file)
+            recording.write_again({RESTARTS: np.array(self._restarts.number, np.int64)})
+        super().write_sums(recording, state)
 
     def updates_done(self) -> int:
         return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
@@ -245,22 +245,21 @@ class TemperSearch(LadderRun):
             state |= {name: state[name][: self._samples] for name in _COUNTED}
         return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
 
-    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+    def final_state(self) -> Arrays | None:
+        return None if self._search.is_met else self.state()
+
+    def set_state(self, saved: Arrays) -> None:
         self._restarts.restore(saved)
         if self._groups > 1:
-            saved = saved | {name: saved[_OF_GROUPS + name] for name in _COUNTED}
+            saved = {**saved, **{name: saved[_OF_GROUPS + name] for name in _COUNTED}}
             has_one = not self._restarts.number and saved["half_sweep"] <= self._sweeps_of_first * self.engine.colours
             if has_one:
                 saved |= {name: saved[name][: self._samples] for name in OF_SAMPLES}
         if self._restarts.number or (self._groups > 1 and not has_one):
             self._make_all()
-        super().restore(saved)
+        super().set_state(saved)
         self._search.restore(saved)
         self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
-
-    @property
-    def may_go_on(self) -> bool:
-        return not self._search.is_met
 
 
 def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -327,7 +326,7 @@ class TemperPlan(LadderPlan[Temper]):
         """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
         check_temperatures(ladder.values, self.model.energy_scale)
 
-    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> LadderRun:
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
         kind = TemperSearch if self.config.temper.searches else LadderRun
         return kind(self, saving, watch, stored)
 

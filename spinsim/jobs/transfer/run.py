@@ -30,11 +30,10 @@ from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
 from spinsim.record import Record
-from spinsim.run.common import Plan, Saving, Watch, build_model
+from spinsim.run.execute import Row, Run, Saving, Watch
+from spinsim.run.plan import Plan, build_model
 from spinsim.run.recording import Recording
-from spinsim.store.contents import ENERGY, Contents, Series
-from spinsim.store.files import check_disk
-from spinsim.store.models import stored_bytes
+from spinsim.store.contents import ENERGY, Arrays, Contents, Series
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import Points, check_couplings, positive, read_points, sectors_of
 from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver
@@ -204,11 +203,10 @@ def read(record: Record, model: Ising) -> TransferResult:
     return TransferResult(model=model, record=record, sectors=sectors, **ladder, **table)
 
 
-Row = dict[str, Any]
 OnProduct = Callable[[], None]
 Saved = dict[str, npt.NDArray[Any]]
 AnySolver = Solver | SplitSolver
-SolvedRow = tuple[Row, list[NotConvergedError]]
+SolvedRow = tuple[dict[str, Any], list[NotConvergedError]]
 """A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
 
 SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
@@ -232,7 +230,8 @@ class Work:
         self._threads = Threads(threads if settings.device == "cpu" else 1)
         small = settings.device == "cpu" and model.sites <= SMALL_BITS
         at_once = min(self._threads.count, self.rows) if small else 1
-        chosen = choose(model.sites, self.sectors, settings, device or settings.device, at_once)
+        self._device = device or settings.device
+        chosen = choose(model.sites, self.sectors, settings, self._device, at_once)
         # devices that share each vector, room for vectors in memory, and how they are shared in a sentence
         self._seats, self.room, self.split = chosen
         self._threads_given, self.devices = threads, len(self._seats)
@@ -254,6 +253,17 @@ class Work:
             "missed ones are not searched for, ask for fewer eigenvalues to be sure of them"
         )
 
+    @property
+    def where(self) -> dict[str, str]:
+        """Root attributes of a file that say on which devices the run was."""
+        kind = "cpu"
+        if self._device != "cpu":
+            from spinsim.cuda.device import names
+
+            kind = names()[gpu_numbers(self._device)[0]]
+        name = f"{self.devices} x {kind}" if self.devices > 1 else kind
+        return {"engine": f"{'cpu' if self._device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
+
     def solver(self, step: int, on_product: OnProduct | None = None) -> AnySolver:
         given = self.model, *self._task(step)
         if self.devices == 1 and self._seats[0].gpu is None:
@@ -269,7 +279,7 @@ class Work:
     def _members(self) -> list[Member]:
         return make_group(self._seats)
 
-    def row(self, step: int, values: Row, problems: list[NotConvergedError]) -> SolvedRow:
+    def row(self, step: int, values: dict[str, Any], problems: list[NotConvergedError]) -> SolvedRow:
         own = {name: values[name] for name in values_of(self.contents)}
         return place_of(step, *self.points) | own, problems
 
@@ -337,11 +347,11 @@ def _threads_of(given: int | None) -> int:
     return given or available_threads()
 
 
-def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[Row, list[NotConvergedError]]:
+def _solve(model: Ising, on_product: OnProduct | None, *task: Any) -> tuple[dict[str, Any], list[NotConvergedError]]:
     return _solved(_SOLVER(model, *task, Threads(1), on_product or (lambda: None)))
 
 
-def _solved(solver: AnySolver) -> tuple[Row, list[NotConvergedError]]:
+def _solved(solver: AnySolver) -> tuple[dict[str, Any], list[NotConvergedError]]:
     while not solver.done:
         solver.advance()
     return solver.row(), solver.problems
@@ -380,91 +390,86 @@ class TransferPlan(Plan[Transfer]):
         settings = t.settings(config.run.seed, self.device)
         return Work(self.model, t.points(self.model), t.sector, settings, config.run.threads, self.device)
 
-    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
-        """Compute all rows, in memory or into the file of the plan.
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        return TransferRun(self.work(), saving, watch)
 
-        Levels that do not converge become NaN in a file, with a warning, and the run is not finished: the rows that
-        lack some are tried again when all others are there, and replaced where that loses no level.
 
-        Raises:
-            NotConvergedError: for levels that do not converge in memory.
-        """
-        work = self.work()
+class TransferRun(Run):
+    """The tasks of a run under way.
+
+    Levels that do not converge end a run in memory. In a file they become NaN, with a warning, and the run is not
+    finished: the rows that lack some are tried again when all others are there, and replaced where that loses no level.
+    """
+
+    rewrites_rows = True
+
+    def __init__(self, work: Work, saving: Saving, watch: Watch) -> None:
+        self._work, self._saving, self._watch = work, saving, watch
+        self.contents, self.planned, self.where = work.contents, work.rows, work.where
+        self._saved: Arrays = {}
+        self._under_way: tuple[int, AnySolver] | None = None  # the task that checkpoints hold, with its solver
+
+    def restore(self, saved: Arrays) -> None:
+        self._saved = saved
+
+    def state(self) -> Arrays:
+        return {} if self._under_way is None else saved_state(*self._under_way)
+
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        """Yield the rows that a file lacks, or where none do, those with levels that did not converge."""
+        work, watch, begun, in_file = self._work, self._watch, recording.rows, recording.file is not None
         if work.caution:
             watch.on_warning(work.caution)
-        recording = Recording(self, work.contents, work.rows, _where(self.device, work.devices))
-        if not in_file:
-            watch.on_stage("", work.rows)
-            for row, problems in work.solved(range(work.rows)):
-                if problems:
-                    raise problems[0]
-                recording.write(row)
-                watch.on_updates(1)
-            return recording.finish()
-        if stored is None:
-            check_disk(self.path, work.contents.room(work.rows) + stored_bytes(self.model))
-        with recording.in_file(stored, 0, {}, in_segments=False):
-            return self._complete(work, recording, saving, watch)
-
-    def _complete(self, work: Work, recording: Recording, saving: Saving, watch: Watch) -> Record:
-        """Compute the rows that a file lacks, or where none do, those with levels that did not converge."""
-        rows, levels = recording.rows, recording.column("spectrum/log_eigenvalue")
-        known = np.isfinite(levels[:rows])
+        known = np.isfinite(recording.column(f"{SPECTRUM}/log_eigenvalue")[:begun]) if begun else np.ones((0, 1, 1))
         lacking = set(np.flatnonzero(~known.all(axis=(1, 2))).tolist())
-        steps = range(rows, work.rows) if rows < work.rows else sorted(lacking)
+        steps = range(begun, work.rows) if begun < work.rows else sorted(lacking)
         watch.on_stage("", work.rows)
-        watch.on_updates(work.rows - len(steps))
-        if work.saves_on_the_way:
-            solved = _saved_on_the_way(work, steps, recording, saving)
-        else:
-            solved = work.solved(steps, lambda: saving.asked_to_stop)
+        if begun:
+            watch.on_updates(work.rows - len(steps))
+        on_the_way = in_file and work.saves_on_the_way
+        solved = self._one_by_one(steps) if on_the_way else work.solved(steps, lambda: self._saving.asked_to_stop)
         try:
-            for row, problems in solved:
+            for each in solved:
+                if each is None:
+                    yield None
+                    continue
+                row, problems = each
+                if problems and not in_file:
+                    raise problems[0]
                 for problem in problems:
                     watch.on_warning(str(problem))
                 (lacking.add if problems else lacking.discard)(row["step"])
-                if row["step"] >= rows or np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
-                    recording.write(row)
+                if row["step"] >= begun or np.isfinite(row["log_eigenvalue"])[known[row["step"]]].all():
+                    yield row
                 watch.on_updates(1)
-                if saving.due():
-                    recording.save({})
-                    saving.saved()
+                if self._saving.due():
+                    yield None
         except KeyboardInterrupt:
-            if not work.saves_on_the_way:
-                recording.save({})
+            if not on_the_way:
+                yield None
             raise
-        return recording.end() if lacking else recording.finish()
+        self.is_complete = not lacking
+
+    def _one_by_one(self, steps: Iterable[int]) -> Iterator[SolvedRow | None]:
+        """Solve tasks in succession, with None between where a checkpoint of one is due."""
+        for step in steps:
+            solver = self._work.solver(step)
+            if int(self._saved.get("row", -1)) == step and _fits(self._saved, saved_state(step, solver)):
+                solver.restore(dict(self._saved))
+            while not solver.done:
+                solver.advance()
+                if self._saving.due() and not solver.done:
+                    self._under_way = step, solver
+                    yield None
+            self._under_way = None
+            solved = self._work.row(step, solver.row(), solver.problems)
+            del solver  # its vectors go before the next ones come
+            yield solved
 
 
-def _saved_on_the_way(work: Work, steps: Iterable[int], recording: Recording, saving: Saving) -> Iterator[SolvedRow]:
-    saved = recording.checkpoint() or {}
-    for step in steps:
-        solver = work.solver(step)
-        if int(saved.get("row", -1)) == step and _fits(saved, saved_state(step, solver)):
-            solver.restore(saved)
-        while not solver.done:
-            solver.advance()
-            if saving.due() and not solver.done:
-                recording.save(saved_state(step, solver))
-                saving.saved()
-        solved = work.row(step, solver.row(), solver.problems)
-        del solver  # its vectors go before the next ones come
-        yield solved
-
-
-def _fits(saved: Saved, like: Saved) -> bool:
+def _fits(saved: Arrays, like: Arrays) -> bool:
     """True if a checkpoint is of as many vectors as memory has room for now."""
     return {name: np.shape(one) for name, one in saved.items()} == {name: np.shape(one) for name, one in like.items()}
-
-
-def _where(device: str, devices: int) -> dict[str, str]:
-    kind = "cpu"
-    if device != "cpu":
-        from spinsim.cuda.device import names
-
-        kind = names()[gpu_numbers(device)[0]]
-    name = f"{devices} x {kind}" if devices > 1 else kind
-    return {"engine": f"{'cpu' if device == 'cpu' else 'cuda'}, transfer matrix", "devices": name}
 
 
 @public

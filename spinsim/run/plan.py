@@ -1,25 +1,23 @@
-"""Common ground of the runs of all jobs: plans, models, what their files say about them, when they are saved."""
+"""A run that is ready to begin: its plan, from settings or from a file, carried out in memory or into a file."""
 
 from __future__ import annotations
 
 import contextlib
 import glob
-import math
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 import spinsim
 from spinsim import rng
-from spinsim.engine import Dynamics, Engine, Planned, check_memory, resolve_device
-from spinsim.engine.choosing import choose, update_of
+from spinsim.engine import Dynamics, Planned, check_memory, resolve_device
+from spinsim.engine.choosing import choose
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
@@ -33,16 +31,14 @@ from spinsim.model.graph import degrees_along
 from spinsim.model.ising import Ising, described, read_instance
 from spinsim.model.lattice import Lattice
 from spinsim.model.trotter import trotter
-from spinsim.packing import Packing
 from spinsim.record import Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, result_of, when_asked
 from spinsim.run import identity
+from spinsim.run.execute import NEVER, SILENT, Run, Saving, Watch, carry_out
 from spinsim.run.functions import Functions, functions_of
 from spinsim.run.own import check_code
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
-from spinsim.sampling import BestSlices, InField
-from spinsim.sampling.portions import OnUpdates as OnUpdates
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
@@ -51,33 +47,6 @@ from spinsim.store.contents import START
 from spinsim.store.files import read, text_attributes
 from spinsim.store.models import model_of
 
-
-class Saving:
-    """Says when to save: every so many seconds, and when the run is asked to stop."""
-
-    def __init__(self, every: float) -> None:
-        self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False  # True once a signal has asked to
-
-    def due(self) -> bool:
-        return self.asked_to_stop or time.monotonic() - self._last >= self._every
-
-    def saved(self) -> None:
-        """A checkpoint was written: leave if that was asked for."""
-        self._last = time.monotonic()
-        if self.asked_to_stop:
-            raise KeyboardInterrupt
-
-    def stop(self) -> None:
-        """Ask to save and stop, the first time; stop at once the second time."""
-        if self.asked_to_stop:
-            raise KeyboardInterrupt
-        self.asked_to_stop = True
-
-
-NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
-
-
 Values = Mapping[str, Any]  # of settings, by their names
 OwnMoves = Sequence[tuple[Move, int]]  # moves of a user's own, each with its number of sweeps
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -85,28 +54,11 @@ AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 
 
 @dataclass(frozen=True)
-class Watch:
-    """Who hears how a run goes."""
-
-    on_stage: Callable[..., None] = lambda stage, updates, done=0: None
-    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
-    none, of rows) and, of a resumed run, how many of them were done before."""
-    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
-    on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
-    on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
-    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
-    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
-    on_size: Callable[[int, str], None] = lambda file_bytes, rows: None
-    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
-    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
-
-
-SILENT: Final = Watch()
-
-
-@dataclass(frozen=True)
 class Plan(Generic[AnyConfig]):
     """A run that is ready to begin."""
+
+    rows_in_words: ClassVar[tuple[str, str]] = "rows", "give fewer"
+    """What rows are called where they do not fit in memory, and how to have fewer."""
 
     config: AnyConfig  # with every default filled in
     model: Ising  # model that is simulated
@@ -151,24 +103,13 @@ class Plan(Generic[AnyConfig]):
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
         return config
 
-    def carry_out(self, saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
-        """Run it, in memory or into its file, which is new unless a record of the run is ``stored`` there already."""
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        """The run that is about to begin, or to go on from the record of its file."""
         raise NotImplementedError
-
-    def in_memory(self, watch: Watch) -> Any:
-        """Run it without a file and return its result."""
-        result = result_of(self.config.job, self.carry_out(NEVER, watch, in_file=False), self.model)
-        self.write_solution(result)
-        return result
 
     @property
     def of_job(self) -> Any:
         return self.config.of_job
-
-    @property
-    def first_packing(self) -> Packing | None:
-        """How spins are held when the file is begun, before a field is set; None where the model does not say it."""
-        return update_of(self.model).packing
 
     @property
     def rows(self) -> int:
@@ -300,12 +241,6 @@ def command_line(typed: Sequence[str]) -> str:
     return " ".join(map(quoted, [*program, *typed[1:]]))
 
 
-def engine_attributes(engine: Engine | InField | BestSlices) -> dict[str, str]:
-    kind = "cpu" if engine.device_name == "cpu" else "cuda"
-    many = f"{engine.devices} x " if engine.devices > 1 else ""
-    return {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
-
-
 def _identities(config: Config, model: Ising) -> dict[str, str]:
     """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
     content = model.content_sha256()
@@ -358,6 +293,13 @@ def _stored_at(path: Path) -> Record | None:
         raise InputError(f"{str(error).rpartition(': ')[0]} and is never overwritten: {another_path()}") from error
 
 
+def in_memory(plan: Plan[Any], watch: Watch) -> Any:
+    """Run a plan without a file and return its result."""
+    result = result_of(plan.config.job, carry_out(plan, NEVER, watch, in_file=False), plan.model)
+    plan.write_solution(result)
+    return result
+
+
 def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
     """Run a plan into its file; return the result, and False where the file already held the finished run.
 
@@ -374,13 +316,12 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
         saving = Saving(present.config.run.checkpoint_every)
         with stopping_on_signals(saving.stop):
             try:
-                record = present.carry_out(saving, watch, in_file=True, stored=stored)
+                record = carry_out(present, saving, watch, in_file=True, stored=stored)
             except identity.AlreadyFinishedError:
                 record, done = read(plan.path), True
     assert record is not None  # noqa: S101  (it was there, or was made)
     result = result_of(plan.config.job, record, present.model)
-    if plan.solution is not None:
-        plan.write_solution(result)
+    plan.write_solution(result)
     return result, not done
 
 

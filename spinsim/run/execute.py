@@ -1,0 +1,222 @@
+"""The one loop that carries out the runs of all jobs: rows are written as they come, checkpoints saved between them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.bits import States
+from spinsim.engine import Engine
+from spinsim.engine.measuring.cpu_reduction import Best
+from spinsim.engine.protocols import Spins, bits_of
+from spinsim.record import Record
+from spinsim.run.identity import check_stored_state
+from spinsim.run.own import Holder, check_series
+from spinsim.run.recording import Recording
+from spinsim.sampling import BestSlices, InField
+from spinsim.sampling.portions import OnUpdates, updates_a_sweep
+from spinsim.saved import with_configurations
+from spinsim.store.contents import BEST, Arrays, Contents, arrays_of_best
+from spinsim.store.files import check_disk
+from spinsim.store.models import stored_bytes
+
+if TYPE_CHECKING:
+    from spinsim.run.plan import Plan
+
+Row = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
+
+
+class Saving:
+    """Says when to save: every so many seconds, and when the run is asked to stop."""
+
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, time.monotonic()
+        self.asked_to_stop = False  # True once a signal has asked to
+
+    def due(self) -> bool:
+        return self.asked_to_stop or time.monotonic() - self._last >= self._every
+
+    def saved(self) -> None:
+        """A checkpoint was written: leave if that was asked for."""
+        self._last = time.monotonic()
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+
+    def stop(self) -> None:
+        """Ask to save and stop, the first time; stop at once the second time."""
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+        self.asked_to_stop = True
+
+
+NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who hears how a run goes."""
+
+    on_stage: Callable[..., None] = lambda stage, updates, done=0: None
+    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
+    none, of rows) and, of a resumed run, how many of them were done before."""
+    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
+    on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
+    on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
+    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
+    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
+    on_size: Callable[[int, str], None] | None = None
+    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
+    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
+
+
+SILENT: Final = Watch()
+
+
+class Run:
+    """A run under way, as the loop below sees it."""
+
+    saved_as: ClassVar[Mapping[str, str]] = {}
+    """Paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
+    rewrites_rows: ClassVar[bool] = False  # True where rows may be written again, so that none go into segments
+
+    contents: Contents  # of its record
+    planned: int  # rows that it is to have
+    where: Mapping[str, str]  # root attributes that say on which engine and devices it runs
+    replicas: int = 0  # of each sample, whose lowest states a file keeps
+    constant_bytes: int = 0  # of its file, beside rows, sums and the model
+    thin: int = 1  # rows of the shorter run that is made longer for each one that its file keeps
+    is_complete: bool = True  # False at the end of a run whose rows lack something that a resumed one tries again
+
+    def rows(self, recording: Recording) -> Iterator[Row | None]:
+        """Yield the rows that are to come, and None where a checkpoint is due."""
+        raise NotImplementedError
+
+    def state(self) -> Arrays:
+        """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
+        return {}
+
+    def final_state(self) -> Arrays | None:
+        """The state of the finished run from which it can be made longer; None where it cannot."""
+        return None
+
+    def restore(self, saved: Arrays) -> None:
+        """Go on from a state that a checkpoint holds."""
+
+    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
+        """Record what is written anew at every checkpoint and at the end, where the run has this state."""
+
+
+class ReplicaRun(Run):
+    """A run of replicas under way."""
+
+    engine: Engine | InField | BestSlices  # replicas of the run
+    best: Best  # the lowest states met, without the energy of a field that changes
+
+    def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
+        self.plan, self.saving, self.watch, self.engine = plan, saving, watch, engine
+        self.best = Best(engine.model, engine.replicas)
+        self.planned, self.save_every, self.replicas = plan.rows, plan.save_every, engine.replicas
+        self.constant_bytes = 8 * engine.replicas * plan.model.samples + 2**17
+        kind = "cpu" if engine.device_name == "cpu" else "cuda"
+        many = f"{engine.devices} x " if engine.devices > 1 else ""
+        self.where = {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
+
+    def set_contents(self, measured: Contents) -> None:
+        """Take the contents of the record, with room for configurations where they are saved."""
+        self.contents = with_configurations(measured, self.save_every, self.engine.model.sites)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        best = arrays_of_best(self.best.energy, self.best.spins, "best_")
+        return self.engine.snapshot() | {name: array.copy() for name, array in best.items()}
+
+    def restore(self, saved: Arrays) -> None:
+        check_stored_state(self.plan.path, saved, self.state())
+        self.set_state(saved)
+
+    def set_state(self, saved: Arrays) -> None:
+        """Go on from a state of the form that ``state`` returns."""
+        self.engine.restore(saved)
+        self.best.energy, sites = saved["best_energy"], self.engine.model.sites
+        self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
+
+    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
+        if np.isfinite(self.best.energy).all():
+            recording.write_best(self.best.energy, self.best.spins)
+
+    def with_spins(self, row: Row, spins: Spins, holder: Holder = None) -> Row:
+        """Returns a row together with the configurations of its moment, if they are saved at this row.
+
+        ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
+        """
+        every, model = self.save_every, self.engine.model
+        if not every or (row["step"] + 1) % every:
+            return row
+        if holder is None:
+            holder = np.broadcast_to(np.arange(self.engine.replicas), (model.samples, self.engine.replicas))
+        bits = np.stack([bits_of(spins, k, self.engine.replicas)[holder[k]] for k in range(len(holder))])
+        sweep = self.engine.half_sweep // self.engine.colours  # of a run whose rows do not tell it
+        return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
+
+    def begin(self, may_go_on: bool, rows_in_words: str = "") -> None:
+        """Say to who watches that the run begins, or goes on from its present state, and how large its file will be.
+
+        ``rows_in_words`` says which measurements have rows, where not all have.
+        """
+        self.watch.on_parts(lambda: self.engine.part_rates())
+        if self.watch.on_size is not None:
+            self.watch.on_size(self._file_bytes(may_go_on), rows_in_words)
+        self.watch.on_stage("", self.plan.updates(self.engine.replicas), self.updates_done())
+
+    def _file_bytes(self, may_go_on: bool) -> int:
+        """Size of the finished file at most."""
+        saved = sum(np.asarray(array).nbytes for array in self.state().values()) if may_go_on else 0
+        spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
+        lowest = self.best.energy.nbytes + spins.nbytes
+        model = stored_bytes(self.engine.model)
+        return int(self.contents.room(self.planned) + self.contents.sums_bytes + saved + lowest + model)
+
+    def updates_done(self) -> int:
+        return int(self.engine.half_sweep // self.engine.colours) * updates_a_sweep(self.engine)
+
+
+_BEST: Final = {f"best_{name}": f"{BEST}/{name}" for name in ("energy", "spins", "bits")}
+
+
+def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
+    """Run a plan, in memory or into its file, which is new unless a record of the run is ``stored`` there already."""
+    run: Run = plan.run(saving, watch, stored)
+    recording = Recording(plan, run.contents, run.planned, run.where, plan.rows_in_words, watch.keeps_rows)
+    if not in_file:
+        return execute(run, recording, saving)
+    if stored is not None and getattr(plan.of_job, "measure", None):
+        check_series(plan.path, stored, run.contents)
+    if stored is None or plan.extends:
+        constant = stored_bytes(plan.model) + run.constant_bytes
+        check_disk(plan.path, run.contents.room(run.planned) + 3 * run.contents.sums_bytes + constant)
+    saved_as = _BEST | dict(run.saved_as) if run.replicas else {}
+    with recording.in_file(stored, run.replicas, saved_as, run.thin, not run.rewrites_rows):
+        return execute(run, recording, saving)
+
+
+def execute(run: Run, recording: Recording, saving: Saving) -> Record:
+    """Carry out a run, from the last checkpoint of its file if it has one, and return its record."""
+    saved = recording.checkpoint()
+    if saved is not None:
+        run.restore(saved)
+    for row in run.rows(recording):
+        if row is not None:
+            recording.write(row)
+            continue
+        state = run.state()
+        run.write_sums(recording, state)
+        recording.save(state, wait=run.rewrites_rows)
+        saving.saved()
+    final = run.final_state()
+    run.write_sums(recording, final)
+    return recording.finish(final) if run.is_complete else recording.end()
