@@ -212,9 +212,6 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bo
     mean = (energy if one_by_one else energy.mean(axis=2, keepdims=True)).reshape(steps, -1)
     spread = (_pseudo_values(energy) if one_by_one else energy.var(axis=2, ddof=1)[..., None]).reshape(steps, -1)
     heat = spread * scale[:, None]
-    from scipy.special import ndtr, stdtrit  # which take long to load
-
-    limit = float(stdtrit(mean.shape[1] - 1, ndtr(LIMIT)))
     for k in range(steps):
         first, last = max(0, k - REACH), min(steps - 1, k + REACH)
         change = temperature[first] - temperature[last]
@@ -225,8 +222,16 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bo
         near = heat[first : last + 1]
         low, high = near[near.mean(axis=1).argmin()], near[near.mean(axis=1).argmax()]
         frozen = np.ptp(energy[first : last + 1], axis=0).max() == 0 and heat[k].mean() > _ROUNDING
-        agrees[k] = not frozen and max(_above_zero(low - slope), _above_zero(slope - high)) <= limit
+        distance = max(_above_zero(low - slope), _above_zero(slope - high))
+        agrees[k] = not frozen and (distance <= LIMIT or distance <= _limit(mean.shape[1]))
     return compared, agrees
+
+
+def _limit(values: int) -> float:
+    """``LIMIT`` standard errors that so many values tell: more than that, by Student's t."""
+    from scipy.special import ndtr, stdtrit  # which take long to load
+
+    return float(stdtrit(values - 1, ndtr(LIMIT)))
 
 
 def _above_zero(values: Array) -> float:

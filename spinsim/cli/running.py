@@ -23,8 +23,7 @@ MISSED: Final = 3  # exit status of a search whose target was not met
 
 
 if TYPE_CHECKING:
-    from spinsim.run.execute import Watch
-    from spinsim.run.plan import Plan
+    from spinsim.run.plan import Plan, Watch
     from spinsim.run.progress import Bar
     from spinsim.settings.setting import Setting
 
@@ -77,7 +76,7 @@ def say_outlook(plan: Plan[Any], as_json: bool) -> None:
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     """Run a plan of any job into its file and say how it went."""
-    from spinsim.run.plan import to_file
+    from spinsim.run.execute import to_file
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
@@ -111,7 +110,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
 
 
 def _watch(progress: Bar, silent: bool) -> Watch:
-    from spinsim.run.execute import Watch
+    from spinsim.run.plan import Watch
     from spinsim.run.progress import Timing, size_line, time_line
 
     def on_rate(seconds: float | None, rate: float) -> None:

@@ -2,80 +2,36 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.bits import States
 from spinsim.engine import Engine
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
+from spinsim.errors import InputError, another_path
+from spinsim.machine.threads import stopping_on_signals
+from spinsim.packing import States
 from spinsim.record import Record
+from spinsim.result import result_of
+from spinsim.run import identity
+from spinsim.run.functions import functions_of
 from spinsim.run.identity import check_stored_state
-from spinsim.run.own import Holder, check_series
+from spinsim.run.own import Holder, check_code, check_series
+from spinsim.run.plan import NEVER, SILENT, Plan, Saving, Watch, as_in_file
 from spinsim.run.recording import Recording
 from spinsim.sampling import BestSlices, InField
-from spinsim.sampling.portions import OnUpdates, updates_a_sweep
+from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import with_configurations
 from spinsim.store.contents import BEST, Arrays, Contents, arrays_of_best
-from spinsim.store.files import check_disk
+from spinsim.store.files import check_disk, read
 from spinsim.store.models import stored_bytes
 
-if TYPE_CHECKING:
-    from spinsim.run.plan import Plan
-
 Row = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
-
-
-class Saving:
-    """Says when to save: every so many seconds, and when the run is asked to stop."""
-
-    def __init__(self, every: float) -> None:
-        self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False  # True once a signal has asked to
-
-    def due(self) -> bool:
-        return self.asked_to_stop or time.monotonic() - self._last >= self._every
-
-    def saved(self) -> None:
-        """A checkpoint was written: leave if that was asked for."""
-        self._last = time.monotonic()
-        if self.asked_to_stop:
-            raise KeyboardInterrupt
-
-    def stop(self) -> None:
-        """Ask to save and stop, the first time; stop at once the second time."""
-        if self.asked_to_stop:
-            raise KeyboardInterrupt
-        self.asked_to_stop = True
-
-
-NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Who hears how a run goes."""
-
-    on_stage: Callable[..., None] = lambda stage, updates, done=0: None
-    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
-    none, of rows) and, of a resumed run, how many of them were done before."""
-    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
-    on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
-    on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
-    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
-    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
-    on_size: Callable[[int, str], None] | None = None
-    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
-    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
-
-
-SILENT: Final = Watch()
 
 
 class Run:
@@ -220,3 +176,45 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
     final = run.final_state()
     run.write_sums(recording, final)
     return recording.finish(final) if run.is_complete else recording.end()
+
+
+def _stored_at(path: Path) -> Record | None:
+    """The record of a file, None where there is no file; it may hold anything that spinsim wrote."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read(path)
+    except InputError as error:
+        raise InputError(f"{str(error).rpartition(': ')[0]} and is never overwritten: {another_path()}") from error
+
+
+def in_memory(plan: Plan[Any], watch: Watch) -> Any:
+    """Run a plan without a file and return its result."""
+    result = result_of(plan.config.job, carry_out(plan, NEVER, watch, in_file=False), plan.model)
+    plan.write_solution(result)
+    return result
+
+
+def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
+    """Run a plan into its file; return the result, and False where the file already held the finished run.
+
+    A file of the same configuration that was cut short is completed from its last checkpoint.
+    """
+    stored = _stored_at(plan.path)
+    present, done = (plan, False) if stored is None else as_in_file(plan, stored)
+    if stored is not None:
+        check_code(plan.path, stored, functions_of(getattr(plan.of_job, "measure", None), plan.measure))
+    record = stored
+    if not done:
+        if present.model.caution:
+            watch.on_warning(present.model.caution)
+        saving = Saving(present.config.run.checkpoint_every)
+        with stopping_on_signals(saving.stop):
+            try:
+                record = carry_out(present, saving, watch, in_file=True, stored=stored)
+            except identity.AlreadyFinishedError:
+                record, done = read(plan.path), True
+    assert record is not None  # noqa: S101  (it was there, or was made)
+    result = result_of(plan.config.job, record, present.model)
+    plan.write_solution(result)
+    return result, not done

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +24,8 @@ from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
 from spinsim.engine.update import OfModel, Outline
-from spinsim.errors import InputError, another_path
+from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.machine.threads import stopping_on_signals
 from spinsim.model.cells import CELLS, IN_TIME
 from spinsim.model.disorder import RANDOM_KINDS, lattice_model
 from spinsim.model.graph import degrees_along
@@ -33,12 +34,11 @@ from spinsim.model.lattice import Lattice
 from spinsim.model.trotter import trotter
 from spinsim.record import Record
 from spinsim.registry import job_of
-from spinsim.result import POOLED, Result, result_of, when_asked
+from spinsim.result import POOLED, Result, when_asked
 from spinsim.run import identity
-from spinsim.run.execute import NEVER, SILENT, Run, Saving, Watch, carry_out
 from spinsim.run.functions import Functions, functions_of
-from spinsim.run.own import check_code
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
+from spinsim.sampling.portions import OnUpdates
 from spinsim.settings.config import Config, tables_of
 from spinsim.settings.setting import Setting
 from spinsim.settings.shared import ModelSettings
@@ -46,6 +46,53 @@ from spinsim.solution import check_solution, write_solution
 from spinsim.store.contents import START
 from spinsim.store.files import read, text_attributes
 from spinsim.store.models import model_of
+
+
+class Saving:
+    """Says when to save: every so many seconds, and when the run is asked to stop."""
+
+    def __init__(self, every: float) -> None:
+        self._every, self._last = every, time.monotonic()
+        self.asked_to_stop = False  # True once a signal has asked to
+
+    def due(self) -> bool:
+        return self.asked_to_stop or time.monotonic() - self._last >= self._every
+
+    def saved(self) -> None:
+        """A checkpoint was written: leave if that was asked for."""
+        self._last = time.monotonic()
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+
+    def stop(self) -> None:
+        """Ask to save and stop, the first time; stop at once the second time."""
+        if self.asked_to_stop:
+            raise KeyboardInterrupt
+        self.asked_to_stop = True
+
+
+NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who hears how a run goes."""
+
+    on_stage: Callable[..., None] = lambda stage, updates, done=0: None
+    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
+    none, of rows) and, of a resumed run, how many of them were done before."""
+    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
+    on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
+    on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
+    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
+    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
+    on_size: Callable[[int, str], None] | None = None
+    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
+    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
+
+
+SILENT: Final = Watch()
+
 
 Values = Mapping[str, Any]  # of settings, by their names
 OwnMoves = Sequence[tuple[Move, int]]  # moves of a user's own, each with its number of sweeps
@@ -103,8 +150,8 @@ class Plan(Generic[AnyConfig]):
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:
         return config
 
-    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
-        """The run that is about to begin, or to go on from the record of its file."""
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Any:
+        """The ``execute.Run`` that is about to begin, or to go on from the record of its file."""
         raise NotImplementedError
 
     @property
@@ -281,48 +328,6 @@ def as_in_file(plan: AnyPlan, record: Record) -> tuple[AnyPlan, bool]:
     done = "finished" in attributes or plan.is_done(identity.rows_of(record))
     named = {name: attributes[name] for name in ("config", "config_sha256")}
     return replace(plan, config=config, attributes=plan.attributes | named), done
-
-
-def _stored_at(path: Path) -> Record | None:
-    """The record of a file, None where there is no file; it may hold anything that spinsim wrote."""
-    if not os.path.lexists(path):
-        return None
-    try:
-        return read(path)
-    except InputError as error:
-        raise InputError(f"{str(error).rpartition(': ')[0]} and is never overwritten: {another_path()}") from error
-
-
-def in_memory(plan: Plan[Any], watch: Watch) -> Any:
-    """Run a plan without a file and return its result."""
-    result = result_of(plan.config.job, carry_out(plan, NEVER, watch, in_file=False), plan.model)
-    plan.write_solution(result)
-    return result
-
-
-def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
-    """Run a plan into its file; return the result, and False where the file already held the finished run.
-
-    A file of the same configuration that was cut short is completed from its last checkpoint.
-    """
-    stored = _stored_at(plan.path)
-    present, done = (plan, False) if stored is None else as_in_file(plan, stored)
-    if stored is not None:
-        check_code(plan.path, stored, functions_of(getattr(plan.of_job, "measure", None), plan.measure))
-    record = stored
-    if not done:
-        if present.model.caution:
-            watch.on_warning(present.model.caution)
-        saving = Saving(present.config.run.checkpoint_every)
-        with stopping_on_signals(saving.stop):
-            try:
-                record = carry_out(present, saving, watch, in_file=True, stored=stored)
-            except identity.AlreadyFinishedError:
-                record, done = read(plan.path), True
-    assert record is not None  # noqa: S101  (it was there, or was made)
-    result = result_of(plan.config.job, record, present.model)
-    plan.write_solution(result)
-    return result, not done
 
 
 def plan_resume(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from spinsim.errors import InputError
 from spinsim.machine.compiled import compiling_seconds, seconds_without_compiling, told_of_compiling
 from spinsim.machine.memory import readable
-from spinsim.run.execute import Watch
-from spinsim.run.plan import Plan, in_memory
+from spinsim.run.execute import in_memory
+from spinsim.run.plan import Plan, Watch
 from spinsim.run.recording import TimedError
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from rich.progress import TextColumn
 from several import on_cpus
 
 import spinsim as ss
-from spinsim.jobs.anneal import running
+from spinsim.jobs.anneal import run as anneal_run
 from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.compiled import body, compiling_seconds, said_to_compile
-from spinsim.run.execute import Watch
-from spinsim.run.plan import to_file
+from spinsim.run.execute import to_file
+from spinsim.run.plan import Watch
 from spinsim.run.progress import COMPILING, Bar, RowProgress, compiling_told
 from spinsim.settings.shared import ModelSettings, RunSettings
 
@@ -108,7 +108,7 @@ def test_first_runs_say_that_kernels_are_compiled(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Of commands the line is silenced by --quiet, in Python it comes with progress."""
-    create = running.create_engine
+    create = anneal_run.create_engine
 
     def slow(*arguments: Any, **options: Any) -> Any:
         with said_to_compile("kernel"):
@@ -116,7 +116,7 @@ def test_first_runs_say_that_kernels_are_compiled(
         return create(*arguments, **options)
 
     monkeypatch.setattr("spinsim.run.progress.PATIENCE", 0.1)
-    monkeypatch.setattr(running, "create_engine", slow)
+    monkeypatch.setattr(anneal_run, "create_engine", slow)
     monkeypatch.chdir(tmp_path)
     for options, said in (("", True), ("--quiet", False), ("--json", False)):
         line = f"anneal --size 4 --steps 2 --device cpu --out run{options}.h5 {options}"

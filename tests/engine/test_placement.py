@@ -137,8 +137,8 @@ def test_a_killed_run_keeps_its_ladder(do, tmp_path) -> None:
 
 def test_an_interrupted_pre_run_leaves_nothing(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spinsim.run.execute.Saving.asked_to_stop", True, raising=False)
-    monkeypatch.setattr("spinsim.run.execute.Saving.__init__", lambda self, every: None)
+    monkeypatch.setattr("spinsim.run.plan.Saving.asked_to_stop", True, raising=False)
+    monkeypatch.setattr("spinsim.run.plan.Saving.__init__", lambda self, every: None)
     assert run(capsys, monkeypatch, *COMMAND.split()).status == 130
     assert not list(tmp_path.iterdir())
 

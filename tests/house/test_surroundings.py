@@ -17,7 +17,7 @@ import spinsim as ss
 from spinsim import cli
 from spinsim.inputs.texts import printable, quoted
 from spinsim.machine.threads import stopping_on_signals
-from spinsim.run.execute import Saving
+from spinsim.run.plan import Saving
 
 RUN = "anneal --size 4 --steps 2 --sweeps 1 --replicas 2"
 ODD = "a\nb\x1b[31m'c\udcff.h5"  # a new line, a colour, a quote, a byte that is not UTF-8

@@ -17,8 +17,8 @@ from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.run import AnnealPlan
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
-from spinsim.run.execute import Watch
-from spinsim.run.plan import to_file
+from spinsim.run.execute import to_file
+from spinsim.run.plan import Watch
 from spinsim.run.search import Search
 from spinsim.settings.shared import ModelSettings, RunSettings
 

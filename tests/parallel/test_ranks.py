@@ -127,7 +127,7 @@ SEARCHES = {
 def test_a_search_goes_on_with_several_ranks(do, tmp_path: Path, job: str) -> None:
     line, status = SEARCHES[job] + " --quiet --out", 3 if job == "anneal" else 0
     code = (
-        "from spinsim.run.execute import Saving\ncalls = []\n"
+        "from spinsim.run.plan import Saving\ncalls = []\n"
         "def due(self):\n"
         "    calls.append(0)\n    self.asked_to_stop = len(calls) > 20\n    return self.asked_to_stop\n"
         "Saving.due = due"

@@ -106,8 +106,8 @@ def test_runs_go_on_without_lists(tmp_path: Path, monkeypatch, huge: int) -> Non
     run(f"{LINE} --out {tmp_path / 'whole.h5'}")
     files = [tmp_path / f"{how}.h5" for how in ("resumed", "again")]
     for path in files:
-        monkeypatch.setattr("spinsim.run.execute.Saving.due", lambda saving: True)
-        monkeypatch.setattr("spinsim.run.execute.Saving.saved", stop_after_two())
+        monkeypatch.setattr("spinsim.run.plan.Saving.due", lambda saving: True)
+        monkeypatch.setattr("spinsim.run.plan.Saving.saved", stop_after_two())
         CliRunner().invoke(app, f"{LINE} --out {path}".split())
         found = ss.load(path)
         assert (found.finished, len(found.energy)) == (False, 2)

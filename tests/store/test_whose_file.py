@@ -15,7 +15,8 @@ from harness import Outcome, at_row, contents, interrupt, one_sentence, run
 import spinsim as ss
 from spinsim.machine.files import Disk
 from spinsim.record import Record
-from spinsim.run.plan import plan_resume, to_file
+from spinsim.run.execute import to_file
+from spinsim.run.plan import plan_resume
 from spinsim.store import files
 
 OWN = ("command", "config", "history")

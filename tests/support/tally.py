@@ -14,8 +14,8 @@ from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
 from spinsim.record import Record
 from spinsim.result import Result
-from spinsim.run.execute import Row, Run, Saving, Watch
-from spinsim.run.plan import Plan, build_model, identify
+from spinsim.run.execute import Row, Run
+from spinsim.run.plan import Plan, Saving, Watch, build_model, identify
 from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.recording import Recording
 from spinsim.settings.config import Config, table

@@ -43,11 +43,11 @@ from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
+from spinsim.run.execute import ReplicaRun, Row, Run
 from spinsim.run.functions import Measure, functions_of
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own import REPLICAS, Own
-from spinsim.run.plan import Plan, build_model, dynamics_of
+from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.search import Search, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing

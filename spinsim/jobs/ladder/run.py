@@ -34,10 +34,10 @@ from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
+from spinsim.run.execute import ReplicaRun, Row, Run
 from spinsim.run.functions import functions_of
 from spinsim.run.own import Own, on_ladder
-from spinsim.run.plan import AnyConfig, Plan, dynamics_of
+from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.reducing import (
     REDUCED,

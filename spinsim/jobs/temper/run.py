@@ -44,10 +44,10 @@ from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
 from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.execute import ReplicaRun, Row, Run, Saving, Watch
+from spinsim.run.execute import ReplicaRun, Row, Run
 from spinsim.run.functions import Measure
 from spinsim.run.identity import tables_of_file
-from spinsim.run.plan import build_model, usual_path
+from spinsim.run.plan import Saving, Watch, build_model, usual_path
 from spinsim.run.recording import Recording
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, Searched, seed_of_start, with_restarts
 from spinsim.sampling import TemperFrame, Times

@@ -30,8 +30,8 @@ from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.places import InThread, Kept, Place, answers
 from spinsim.parallel.session import others
 from spinsim.record import Record
-from spinsim.run.execute import Row, Run, Saving, Watch
-from spinsim.run.plan import Plan, build_model
+from spinsim.run.execute import Row, Run
+from spinsim.run.plan import Plan, Saving, Watch, build_model
 from spinsim.run.recording import Recording
 from spinsim.store.contents import ENERGY, Arrays, Contents, Series
 from spinsim.transfer_matrix.lanczos import NotConvergedError
