@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spinsim.engine.moves.fortuin_kasteleyn.move import SeededClusters as SeededClusters
     from spinsim.engine.moves.fortuin_kasteleyn.move import SwendsenWang as SwendsenWang
     from spinsim.engine.moves.fortuin_kasteleyn.move import Wolff as Wolff
-    from spinsim.engine.moves.houdayer.move import Houdayer as Houdayer
+    from spinsim.engine.moves.houdayer import Houdayer as Houdayer
     from spinsim.engine.moves.move import Batch as Batch
     from spinsim.engine.moves.move import Move as Move
     from spinsim.errors import InputError as InputError
@@ -67,7 +67,7 @@ _NAMES = {
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],
-    "engine.moves.houdayer.move": ["Houdayer"],
+    "engine.moves.houdayer": ["Houdayer"],
     "engine.moves.move": ["Batch", "Move"],
     "errors": ["InputError"],
     "gemm": ["gemm"],

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import COLDEST
 from spinsim.engine import Dynamics, resolve_device
-from spinsim.engine.moves.metropolis.by_replica.cpu import ATTEMPTS
+from spinsim.engine.moves.metropolis.by_replica import ATTEMPTS
 from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs import numbers
 from spinsim.inputs.arguments import public, typed

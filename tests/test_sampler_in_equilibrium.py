@@ -11,7 +11,7 @@ from scipy.special import expit
 import spinsim as ss
 from spinsim.dimod import SpinsimSampler
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer
+from spinsim.engine.moves.metropolis.by_replica import Annealer
 from spinsim.sampling.schedules import EngineReads
 
 READS = 4000

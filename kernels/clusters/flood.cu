@@ -3,7 +3,7 @@
 // share a row exchange what leaves their runs. Rows are padded, so that few threads of a warp read one bank.
 #include "clusters/fortuin_kasteleyn.cuh"
 
-constexpr int FLOODING = HOST(engine.moves.fortuin_kasteleyn.cuda_flood.FLOODING), RUN = HOST(engine.moves.fortuin_kasteleyn.cuda_flood.RUN);
+constexpr int FLOODING = HOST(engine.moves.fortuin_kasteleyn.cuda.FLOODING), RUN = HOST(engine.moves.fortuin_kasteleyn.cuda.RUN);
 constexpr u32 MOST_AXES = 3;
 
 struct Axis { u32 length, stride, parts, rows; };  // threads share each row in so many parts
@@ -14,7 +14,7 @@ struct Lines {
     u32 most, row, size;  // the most rows of an axis; sites of a row, behind which there is padding; words of all sites
     __device__ __forceinline__ u32 at(u32 site) const { return site + site / row; }
 };
-CHECK_STRUCT(Lines, engine.moves.fortuin_kasteleyn.cuda_flood.LINES);
+CHECK_STRUCT(Lines, engine.moves.fortuin_kasteleyn.cuda.LINES);
 
 // Passes on what is reached along a row that one thread has, a ring, once up and once down: `open` are the bonds behind sites.
 template <int N>

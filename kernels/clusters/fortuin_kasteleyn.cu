@@ -3,8 +3,8 @@
 #include "clusters/fortuin_kasteleyn.cuh"
 #include "random/acceptance.cuh"
 
-constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.bonds.PLANES);
-constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.bonds.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
+constexpr int FEW = HOST(engine.moves.fortuin_kasteleyn.cuda.FEW_LEVELS), PLANES = HOST(engine.moves.fortuin_kasteleyn.clusters.PLANES);
+constexpr u32 TAIL = HOST(engine.moves.fortuin_kasteleyn.clusters.TAIL), COIN = HOST(engine.moves.fortuin_kasteleyn.move.COIN);
 constexpr u32 SEEDS = HOST(engine.moves.fortuin_kasteleyn.move.SEEDS), MOST_PLANES = 32;
 static_assert(PLANES == 8, "two calls hold the first planes");
 

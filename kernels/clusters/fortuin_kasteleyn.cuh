@@ -20,7 +20,7 @@ constexpr u32 GROUP = HOST(engine.moves.fortuin_kasteleyn.cuda.GROUP);  // colum
 constexpr u32 LANES = 128, WIDTH = 32, WORDS = 4, ALL = ~0u;
 static_assert(GROUP == 8 && THREADS == 2 * LANES && THREADS == GROUP * WIDTH, "a thread writes four columns of a replica");
 
-// Bonds as spinsim/engine/moves/fortuin_kasteleyn/bonds.py has them, those to the ghost last. Where they are turned there are holes, whose
+// Bonds as spinsim/engine/moves/fortuin_kasteleyn/clusters.py has them, those to the ghost last. Where they are turned there are holes, whose
 // level is -1: a column has groups of `leaf_width` bonds of a leaf, or, from leaf_columns on, of `width` bonds of a label to larger ones.
 struct Bonds {
     const uint2* places;   // of ends; the ghost's is the number of sites

@@ -1,4 +1,4 @@
-// Houdayer moves of replica-packed words: spinsim/engine/moves/houdayer/move.py says which pairs, seeds and clusters there are.
+// Houdayer moves of replica-packed words: spinsim/engine/moves/houdayer.py says which pairs, seeds and clusters there are.
 //
 //   state[sample][block][place][4]    spins: bit b of word w is replica 128 block + 32 w + b
 //   turned[sample][replica][column]   the same squares of 32 x 32 bits on their sides: bit b is position 32 column + b
@@ -11,10 +11,10 @@
 #include "bits/transpose.cuh"
 #include "random/philox.cuh"
 
-constexpr u32 STREAM_HOUDAYER = HOST(rng.Stream.HOUDAYER), ORDER = HOST(engine.moves.houdayer.move.ORDER);
-constexpr int THREADS = HOST(engine.moves.houdayer.cuda.THREADS), COLUMNS = HOST(engine.moves.houdayer.cuda.COLUMNS);
-constexpr u32 NOBODY = HOST(engine.moves.houdayer.cuda.NOBODY), SHIFT_BITS = HOST(engine.moves.houdayer.cuda.SHIFT_BITS);
-constexpr int MOST_PAIRS = HOST(engine.moves.houdayer.cuda.MOST_PAIRS);  // of a block whose warps have one each
+constexpr u32 STREAM_HOUDAYER = HOST(rng.Stream.HOUDAYER), ORDER = HOST(engine.moves.houdayer.ORDER);
+constexpr int THREADS = HOST(engine.moves.houdayer_cuda.THREADS), COLUMNS = HOST(engine.moves.houdayer_cuda.COLUMNS);
+constexpr u32 NOBODY = HOST(engine.moves.houdayer_cuda.NOBODY), SHIFT_BITS = HOST(engine.moves.houdayer_cuda.SHIFT_BITS);
+constexpr int MOST_PAIRS = HOST(engine.moves.houdayer_cuda.MOST_PAIRS);  // of a block whose warps have one each
 constexpr u32 LANES = 32, BLOCK = 128, MOST_PLANES = 32, PLANES_A_CALL = 4;
 
 // Holds the pairs of all samples, [sample][pair], and those of replicas, [sample][replica].
@@ -23,7 +23,7 @@ struct Pairs {
     u64* keys;
     u32 count, replicas;
 };
-CHECK_STRUCT(Pairs, engine.moves.houdayer.cuda.PAIRS);
+CHECK_STRUCT(Pairs, engine.moves.houdayer_cuda.PAIRS);
 
 // Holds the spins both ways. place_of and site_at are [position]: NOBODY, where a column has no site. Rows of columns are
 // `stride` apart.
@@ -37,7 +37,7 @@ struct Squares {
         return turned + ((size_t)sample * blocks * BLOCK + replica) * stride;
     }
 };
-CHECK_STRUCT(Squares, engine.moves.houdayer.cuda.SQUARES);
+CHECK_STRUCT(Squares, engine.moves.houdayer_cuda.SQUARES);
 
 // Holds the graph over which clusters grow, its sites in the order of the words; a stride is 0 where all samples share it.
 struct Growth {
@@ -47,9 +47,9 @@ struct Growth {
     size_t near_stride, degree_stride;
     u32 colours;
 };
-CHECK_STRUCT(Growth, engine.moves.houdayer.cuda.GROWTH);
+CHECK_STRUCT(Growth, engine.moves.houdayer_cuda.GROWTH);
 
-// Holds a lattice in rows: spinsim/engine/moves/houdayer/cuda.py says what these are.
+// Holds a lattice in rows: spinsim/engine/moves/houdayer_cuda.py says what these are.
 struct Rows {
     const uint4* near;                // [word], four slots each
     const uint2* in_row;              // [word]
@@ -57,7 +57,7 @@ struct Rows {
     size_t allowed_stride, along_stride;
     u32 slots, words_a_row, last, low, masked;
 };
-CHECK_STRUCT(Rows, engine.moves.houdayer.cuda.ROWS);
+CHECK_STRUCT(Rows, engine.moves.houdayer_cuda.ROWS);
 
 // Pairs the copies of every temperature at random, a block a sample. holder[sample][copy][temperature] is a replica.
 __global__ __launch_bounds__(THREADS) void pair_copies(

@@ -14,30 +14,30 @@
 #include "random/philox.cuh"
 
 constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
-constexpr u32 COIN = HOST(engine.moves.fortuin_kasteleyn.lattice.words.COIN);
-constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.lattice.words.OWN);
-constexpr u32 SEEDS = HOST(engine.moves.fortuin_kasteleyn.lattice.words.SEEDS);
-constexpr u32 KIND_SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.bonds.SWENDSEN_WANG);
-constexpr u32 KIND_WOLFF = HOST(engine.moves.fortuin_kasteleyn.bonds.WOLFF);
-constexpr u32 KIND_SEEDED = HOST(engine.moves.fortuin_kasteleyn.bonds.SEEDED);
+constexpr u32 COIN = HOST(engine.moves.fortuin_kasteleyn.lattice.COIN);
+constexpr u32 OWN = HOST(engine.moves.fortuin_kasteleyn.lattice.OWN);
+constexpr u32 SEEDS = HOST(engine.moves.fortuin_kasteleyn.lattice.SEEDS);
+constexpr u32 KIND_SWENDSEN_WANG = HOST(engine.moves.fortuin_kasteleyn.clusters.SWENDSEN_WANG);
+constexpr u32 KIND_WOLFF = HOST(engine.moves.fortuin_kasteleyn.clusters.WOLFF);
+constexpr u32 KIND_SEEDED = HOST(engine.moves.fortuin_kasteleyn.clusters.SEEDED);
 constexpr u32 CROSSES = 0x8000;
 
 template <int DIMENSION>
 struct Tile;
 template <>
 struct Tile<2> {
-    static constexpr u32 X = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_X);
-    static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_Y), Z = 1;
+    static constexpr u32 X = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.SQUARE_X);
+    static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.SQUARE_Y), Z = 1;
     static constexpr u32 WORDS = X * Y * Z / 32, SITES = X * Y * Z, BORDER = 2 * (X * Z + Y * Z);
-    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.SQUARE_JOINED);
+    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.SQUARE_JOINED);
 };
 template <>
 struct Tile<3> {
-    static constexpr u32 X = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_X);
-    static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_Y);
-    static constexpr u32 Z = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_Z);
+    static constexpr u32 X = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.CUBIC_X);
+    static constexpr u32 Y = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.CUBIC_Y);
+    static constexpr u32 Z = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.CUBIC_Z);
     static constexpr u32 WORDS = X * Y * Z / 32, SITES = X * Y * Z, BORDER = 2 * (X * Y + Y * Z + X * Z);
-    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.CUBIC_JOINED);
+    static constexpr u32 JOINED = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.CUBIC_JOINED);
 };
 
 // Some lattices at a time, `first` on; each is a replica of a sample.
@@ -58,7 +58,7 @@ struct Lattices {
         return counter_block(first_sample + lattice() / replicas, lattice() % replicas);
     }
 };
-CHECK_STRUCT(Lattices, engine.moves.fortuin_kasteleyn.lattice.cuda.LATTICES);
+CHECK_STRUCT(Lattices, engine.moves.fortuin_kasteleyn.lattice_cuda.LATTICES);
 
 // Moves the low 16 bits to the even places, and back.
 __device__ __forceinline__ u32 spread(u32 x) {

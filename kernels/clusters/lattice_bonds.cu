@@ -2,8 +2,8 @@
 // colour 0, or in a field those of a group to the ghost.
 #include "clusters/lattice.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
-constexpr u32 BITS = HOST(engine.moves.fortuin_kasteleyn.lattice.words.BITS);
+constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.THREADS);
+constexpr u32 BITS = HOST(engine.moves.fortuin_kasteleyn.lattice.BITS);
 
 // A bond is closed where a uniform is below the threshold; none is open if `always`.
 struct Chance { u64 threshold, always; };

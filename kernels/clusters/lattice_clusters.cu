@@ -2,7 +2,7 @@
 // through global memory, and the flips.
 #include "clusters/lattice.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice.cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.moves.fortuin_kasteleyn.lattice_cuda.THREADS);
 
 typedef unsigned short u16;
 constexpr u32 RESIDENT = 2048;  // threads of a multiprocessor

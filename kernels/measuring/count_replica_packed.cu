@@ -1,9 +1,9 @@
 // Exact counts of every lane of replica-packed lattices: spins +1, unsatisfied bonds, and the spins +1 of the first sublattice.
 #include "bits/lane_counts.cuh"
 
-constexpr int THREADS = HOST(engine.layouts.replica_packed.cuda_words.COUNT_THREADS);
+constexpr int THREADS = HOST(engine.layouts.replica_packed_cuda.COUNT_THREADS);
 constexpr int COUNT_PLANES = 5;
-static_assert(HOST(engine.layouts.replica_packed.cuda_words.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
+static_assert(HOST(engine.layouts.replica_packed_cuda.ITEMS_A_THREAD) < 1 << COUNT_PLANES, "the planes hold a thread's items");
 
 // Adds items of 128 lanes to totals[lane]; every block takes consecutive ones. `block_totals` is shared memory.
 template <typename Item>

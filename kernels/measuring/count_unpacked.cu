@@ -1,8 +1,8 @@
 // Exact energies of replicas whose couplings are of any size, and whose spins are bits.
 #include "bits/types.cuh"
 
-constexpr int THREADS = HOST(engine.moves.metropolis.unpacked.cuda_words.MEASURE_THREADS), BLOCKS = HOST(engine.moves.metropolis.unpacked.cuda_words.MEASURE_BLOCKS);
-constexpr int REPLICAS = HOST(engine.moves.metropolis.unpacked.cuda_words.MEASURE_REPLICAS);  // of a thread
+constexpr int THREADS = HOST(engine.moves.metropolis.unpacked_cuda.MEASURE_THREADS), BLOCKS = HOST(engine.moves.metropolis.unpacked_cuda.MEASURE_BLOCKS);
+constexpr int REPLICAS = HOST(engine.moves.metropolis.unpacked_cuda.MEASURE_REPLICAS);  // of a thread
 constexpr u32 OF_BLOCK = HOST(packing.LANES) / REPLICAS;
 static_assert(REPLICAS == 16, "a thread has half a word");
 

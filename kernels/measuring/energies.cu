@@ -1,4 +1,4 @@
-// Measurements of a ladder added to sums over energy on the device: the integers of spinsim/engine/measuring/energies.py, of
+// Measurements of a ladder added to sums over energy on the device: the integers of spinsim/engine/measuring/reduction.py, of
 // which it does not matter in which order they come.
 //
 //   read:  numbers        the buffers of measurements, as reduce.cu reads them
@@ -13,7 +13,7 @@
 //   chains: atomic additions take long to come back, so that few threads with many each would wait for most of the time
 #include "measuring/terms.cuh"
 
-constexpr u32 MOST_BINS = 2 * HOST(engine.measuring.energies.MOST_BINS);
+constexpr u32 MOST_BINS = 2 * HOST(engine.measuring.reduction.MOST_BINS);
 constexpr u32 WARPS = THREADS / 32;
 
 struct Energies {

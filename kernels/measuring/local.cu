@@ -1,8 +1,8 @@
 // Local susceptibilities of models of space and time: over measurements, squares of the sums of spins along world lines.
 #include "bits/lane_counts.cuh"
 
-constexpr u32 THREADS = HOST(engine.measuring.cuda_squares.SQUARES_THREADS), WARPS = THREADS / 32;
-constexpr u32 LINES = HOST(engine.measuring.cuda_squares.SQUARES_LINES);  // of a thread block
+constexpr u32 THREADS = HOST(engine.measuring.cuda.SQUARES_THREADS), WARPS = THREADS / 32;
+constexpr u32 LINES = HOST(engine.measuring.cuda.SQUARES_LINES);  // of a thread block
 constexpr u32 COLUMN = 129;                                             // for 128 replicas; one more spreads lines over banks
 constexpr int COUNT_PLANES = 8;
 constexpr u32 MOST = (1 << COUNT_PLANES) - 1;  // spins that the planes hold of a thread, or a byte of a replica
@@ -14,7 +14,7 @@ struct Lines {
     long long* sums;
     size_t lines, slices, replicas;
 };
-CHECK_STRUCT(Lines, engine.measuring.cuda_squares.LINES_TYPE);
+CHECK_STRUCT(Lines, engine.measuring.cuda.LINES_TYPE);
 
 // Adds the squares of a thread block's lines from up[line][replica], the spins +1 of each, of its 128 replicas. No other block
 // adds to the same sums.

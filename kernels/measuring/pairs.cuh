@@ -16,4 +16,4 @@ struct Pairs {
         return make_int2(of_sample[copies[q].x * temperatures + t], of_sample[copies[q].y * temperatures + t]);
     }
 };
-CHECK_STRUCT(Pairs, engine.moves.exchange.cuda.PAIRS);
+CHECK_STRUCT(Pairs, engine.moves.exchange_cuda.PAIRS);

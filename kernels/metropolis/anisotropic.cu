@@ -2,12 +2,12 @@
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; places are in batch order.
 #include "metropolis/replica_site.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.anisotropic.cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TERM_THREADS);
 constexpr u32 ASKED = 6;  // neighbours at once
 
-// Sites of one colour and kind (spinsim/engine/moves/metropolis/packed/batches.py), with the slots of each term.
+// Sites of one colour and kind (spinsim/engine/moves/metropolis/replica_packed/batches.py), with the slots of each term.
 struct TermBatch { u32 first, size, slots[2], kind, offset; };
-CHECK_STRUCT(TermBatch, engine.moves.metropolis.anisotropic.cuda.BATCH);
+CHECK_STRUCT(TermBatch, engine.moves.metropolis.replica_packed.cuda_lattices.TERM_BATCH);
 
 struct TermModel {
     const u32* order;       // [place]: its site
@@ -16,7 +16,7 @@ struct TermModel {
     size_t sign_stride;     // from sample to sample, 0 where all share them
     u32 first_bits, field;  // of the count of term 0; whether the spin is the class's highest bit
 };
-CHECK_STRUCT(TermModel, engine.moves.metropolis.anisotropic.cuda.MODEL);
+CHECK_STRUCT(TermModel, engine.moves.metropolis.replica_packed.cuda_lattices.TERM_MODEL);
 
 // How such sites are updated; what gains is in the tables, as it is in a field.
 template <int BITS_, int ROUNDS_>

@@ -3,11 +3,11 @@
 #include "bits/logic.cuh"
 #include "random/philox.cuh"
 
-constexpr int OWN_PLANES = HOST(engine.moves.metropolis.packed.classes.OWN_PLANES), COLUMN_PLANES = HOST(engine.moves.metropolis.packed.classes.COLUMN_PLANES);
+constexpr int OWN_PLANES = HOST(engine.moves.metropolis.classes.OWN_PLANES), COLUMN_PLANES = HOST(engine.moves.metropolis.classes.COLUMN_PLANES);
 constexpr int PLANES = OWN_PLANES + COLUMN_PLANES;
-constexpr u32 TAIL_PLANE = HOST(engine.moves.metropolis.packed.classes.TAIL_PLANE);
+constexpr u32 TAIL_PLANE = HOST(engine.moves.metropolis.classes.TAIL_PLANE);
 // Flips that cost nothing are refused where that many planes are all ones.
-constexpr int ZERO_PLANES = HOST(engine.moves.metropolis.packed.classes.ZERO_PLANES);
+constexpr int ZERO_PLANES = HOST(engine.moves.metropolis.classes.ZERO_PLANES);
 static_assert(ZERO_PLANES == OWN_PLANES + 1, "decide_lanes takes the last plane of the zero-cost rule from the columns");
 
 

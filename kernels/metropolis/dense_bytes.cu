@@ -46,7 +46,7 @@ __device__ __forceinline__ void draw(u32* uniforms, u32 site, HalfSweep time, u3
 }
 
 // Does `count` sweeps of a group of replicas (grid x, whole clusters) of a sample (grid y). `couplings` are laid out by
-// spinsim/engine/moves/metropolis/dense/cuda_bytes.py, `own` are those within each block of sites; `order` and `colour` of the sites and `fields`
+// spinsim/engine/moves/metropolis/dense_cuda.py, `own` are those within each block of sites; `order` and `colour` of the sites and `fields`
 // in the order of visits, padded to whole blocks.
 template <int BYTES, typename Integer, int REPLICAS, int CLUSTER, int ROUNDS>
 __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(

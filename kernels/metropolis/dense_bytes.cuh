@@ -7,11 +7,11 @@
 #include "synchronisation/async_copy.cuh"
 #include "synchronisation/cluster.cuh"
 
-constexpr int THREADS = HOST(engine.moves.metropolis.dense.cuda_bytes.THREADS), WARPS = THREADS / 32;
-constexpr int SITES = HOST(engine.moves.metropolis.dense.update.SITES);  // of a block of the sweep
-constexpr int STEP = HOST(engine.moves.metropolis.dense.cuda_bytes.STEP);  // bytes of 16 rows, 64 columns and one place of couplings
-constexpr int PITCH = SITES + HOST(engine.moves.metropolis.dense.cuda_bytes.APART);  // of a replica's fields: other banks than the next one's
-constexpr int GAP = HOST(engine.moves.metropolis.dense.cuda_bytes.GAP);  // bytes between replicas' spins, likewise
+constexpr int THREADS = HOST(engine.moves.metropolis.dense_cuda.THREADS), WARPS = THREADS / 32;
+constexpr int SITES = HOST(engine.moves.metropolis.dense.SITES);  // of a block of the sweep
+constexpr int STEP = HOST(engine.moves.metropolis.dense_cuda.STEP_BYTES);  // bytes of 16 rows, 64 columns and one place of couplings
+constexpr int PITCH = SITES + HOST(engine.moves.metropolis.dense_cuda.FIELDS_APART);  // of a replica's fields: other banks than the next one's
+constexpr int GAP = HOST(engine.moves.metropolis.dense_cuda.GAP);  // bytes between replicas' spins, likewise
 constexpr int TILES_OF_SITES = SITES / 16, PARTS = WARPS / TILES_OF_SITES;  // warps have all sites and parts of the columns
 static_assert(WARPS == PARTS * TILES_OF_SITES, "and nothing else");
 
@@ -30,8 +30,8 @@ struct Shape {
     static constexpr int PLACES = BYTES;               // of a coupling: its signed bytes
     static constexpr int GROUP = REPLICAS * CLUSTER;  // replicas of the cluster, all of which a warp multiplies
     static constexpr int TILES = GROUP / 8;
-    static constexpr int STAGES = CLUSTER > 1 ? HOST(engine.moves.metropolis.dense.cuda_bytes.STAGES_OF_CLUSTERS)
-                                              : HOST(engine.moves.metropolis.dense.cuda_bytes.STAGES);  // that a warp has room for
+    static constexpr int STAGES = CLUSTER > 1 ? HOST(engine.moves.metropolis.dense_cuda.STAGES_OF_CLUSTERS)
+                                              : HOST(engine.moves.metropolis.dense_cuda.STAGES);  // that a warp has room for
     static constexpr int WORDS = sizeof(Integer) == 4 ? 1 : (BYTES + 1) / 2;  // of a sum: two places of couplings each, or modulo 2^32
     static constexpr int SUMS = GROUP * PITCH;
 };

@@ -113,7 +113,7 @@ __device__ __forceinline__ void visit_sites(const Room& room, const uint4* rows,
 }
 
 // Does `count` sweeps of a group of replicas (grid x) of a sample (grid y). `couplings` are planes of bits and `rows` those of a lane's
-// sites, laid out by spinsim/engine/moves/metropolis/dense/cuda_signs.py; `order` and `colour` of the sites in the order of visits, padded to whole
+// sites, laid out by spinsim/engine/moves/metropolis/dense_cuda.py; `order` and `colour` of the sites in the order of visits, padded to whole
 // blocks.
 template <bool COMPLETE, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 1) void sweep_signs(

@@ -7,16 +7,16 @@
 #include "metropolis/dense_flips.cuh"
 #include "metropolis/dense_spins.cuh"
 
-constexpr u32 REPLICAS = HOST(engine.moves.metropolis.dense.cuda_signs.REPLICAS);  // of a thread block, a warp visits each
-constexpr u32 MULTIPLYING = HOST(engine.moves.metropolis.dense.cuda_signs.WARPS);      // warps that multiply for the next block of sites
+constexpr u32 REPLICAS = HOST(engine.moves.metropolis.dense_cuda.REPLICAS);  // of a thread block, a warp visits each
+constexpr u32 MULTIPLYING = HOST(engine.moves.metropolis.dense_cuda.WARPS);      // warps that multiply for the next block of sites
 constexpr u32 DRAWING = REPLICAS / 4 * SITES / 32;                           // warps that draw for it
 constexpr u32 TILE = 8, TILES = 2;                                           // sites of a tile, tiles of a warp
-constexpr u32 PARTS = HOST(engine.moves.metropolis.dense.cuda_signs.PARTS);             // of the depth of the product
+constexpr u32 PARTS = HOST(engine.moves.metropolis.dense_cuda.PARTS);             // of the depth of the product
 constexpr u32 STEP = 8, STEPS = 4;  // words of spins that are multiplied at once; steps whose couplings a warp asks for at once
-constexpr u32 APART = HOST(engine.moves.metropolis.dense.cuda_signs.APART);        // words between rows, which lie in other banks
+constexpr u32 APART = HOST(engine.moves.metropolis.dense_cuda.ROWS_APART);        // words between rows, which lie in other banks
 constexpr u32 PITCH = 32 + APART, SUMS = PARTS * REPLICAS * PITCH;
 constexpr u32 SIDE = SUMS + 2 * REPLICAS * SITES;  // words that are there twice, for the present block of sites and the next one
-constexpr u32 DRAWS = HOST(engine.moves.metropolis.dense.update.DRAWS) / 16;
+constexpr u32 DRAWS = HOST(engine.moves.metropolis.dense.DRAW_BYTES) / 16;
 static_assert(sizeof(Draws) <= 16 * DRAWS, "there is room for Draws");
 static_assert(MULTIPLYING * TILES * TILE == SITES * PARTS && REPLICAS == 16, "warps have all sites, parts and replicas");
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "bits/types.cuh"
 
-constexpr u32 SITES = HOST(engine.moves.metropolis.dense.update.SITES);  // of a block of the sweep: two for each lane of a warp
+constexpr u32 SITES = HOST(engine.moves.metropolis.dense.SITES);  // of a block of the sweep: two for each lane of a warp
 static_assert(SITES == 64, "lanes have two sites of a block");
 
 // Fetches the spins of a group of replicas, bits [replica][place] in the order of visits, rows `pitch` words apart, 0 past the

@@ -7,10 +7,10 @@
 // of their count; with FIELD the spin belongs to the class. KIND is any, plain (the default zero-cost rule, no field, no
 // certain acceptance but for gains), or plain and so warm or cold that the first planes of what costs energy hold no bits.
 enum Kind {
-    ANY = HOST(engine.moves.metropolis.packed.classes.Kind.ANY),
-    PLAIN_KIND = HOST(engine.moves.metropolis.packed.classes.Kind.PLAIN),
-    WARM_KIND = HOST(engine.moves.metropolis.packed.classes.Kind.WARM),
-    COLD_KIND = HOST(engine.moves.metropolis.packed.classes.Kind.COLD),
+    ANY = HOST(engine.moves.metropolis.classes.Kind.ANY),
+    PLAIN_KIND = HOST(engine.moves.metropolis.classes.Kind.PLAIN),
+    WARM_KIND = HOST(engine.moves.metropolis.classes.Kind.WARM),
+    COLD_KIND = HOST(engine.moves.metropolis.classes.Kind.COLD),
 };
 
 // Says where thresholds of a kind begin.
@@ -18,13 +18,13 @@ template <int KIND>
 struct Beginnings { using Of = Clear<0, 0, 0>; };
 template <>
 struct Beginnings<WARM_KIND> {
-    using Of = Clear<HOST(engine.moves.metropolis.packed.classes.WARM_CLEAR.largest), HOST(engine.moves.metropolis.packed.classes.WARM_CLEAR.middle),
-                     HOST(engine.moves.metropolis.packed.classes.WARM_CLEAR.smallest)>;
+    using Of = Clear<HOST(engine.moves.metropolis.classes.WARM_CLEAR.largest), HOST(engine.moves.metropolis.classes.WARM_CLEAR.middle),
+                     HOST(engine.moves.metropolis.classes.WARM_CLEAR.smallest)>;
 };
 template <>
 struct Beginnings<COLD_KIND> {
-    using Of = Clear<HOST(engine.moves.metropolis.packed.classes.COLD_CLEAR.largest), HOST(engine.moves.metropolis.packed.classes.COLD_CLEAR.middle),
-                     HOST(engine.moves.metropolis.packed.classes.COLD_CLEAR.smallest)>;
+    using Of = Clear<HOST(engine.moves.metropolis.classes.COLD_CLEAR.largest), HOST(engine.moves.metropolis.classes.COLD_CLEAR.middle),
+                     HOST(engine.moves.metropolis.classes.COLD_CLEAR.smallest)>;
 };
 
 template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>

@@ -3,7 +3,7 @@
 #include "metropolis/bitplane.cuh"
 #include "random/acceptance.cuh"
 
-constexpr u32 REFINE = HOST(engine.moves.metropolis.unpacked.cpu_sweep.REFINE);  // plane offset of the lower halves of the uniforms
+constexpr u32 REFINE = HOST(engine.moves.metropolis.unpacked.REFINE);  // plane offset of the lower halves of the uniforms
 
 // Returns whether a 64-bit uniform is below a threshold; its lower half, word k of another call, is rarely needed.
 template <int ROUNDS>

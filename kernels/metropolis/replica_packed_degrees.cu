@@ -1,20 +1,20 @@
 // Replica-packed Metropolis on graphs whose degrees differ much: sites of like degree stand together, and only flips that cost
-// little are looked up in the bit planes (spinsim/engine/moves/metropolis/replica_packed/cpu_degrees.py). Fields count as bonds
+// little are looked up in the bit planes (spinsim/engine/moves/metropolis/replica_packed/cpu_sweep.py). Fields count as bonds
 // to a spin that is always +1 (fields.py there).
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; a lattice stays in shared memory for many sweeps, or
 // lies in global memory for one half-sweep a launch.
 #include "metropolis/replica_site.cuh"
 #include "synchronisation/staged.cuh"
 
-constexpr int MOST_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_degrees.MOST_THREADS);
-constexpr int MOST_BITS = HOST(engine.moves.metropolis.packed.classes.MAX_COUNT_BITS) - 1;  // of a class
+constexpr int MOST_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.MOST_THREADS);
+constexpr int MOST_BITS = HOST(engine.moves.metropolis.classes.MAX_COUNT_BITS) - 1;  // of a class
 constexpr int TOGETHER = 7;    // bonds that are added together
 constexpr int SHORT_BITS = 5;  // of counts of sites that always have one thread
 
 // Up to 32 sites of one colour, at places from `first` on; the last has most bonds. In fields `most` also holds, in its upper half,
 // the bonds and units of field of the site that has most.
 struct Tile { u32 first, size, most, offset; };
-CHECK_STRUCT(Tile, engine.moves.metropolis.replica_packed.cuda_degrees.TILE);
+CHECK_STRUCT(Tile, engine.moves.metropolis.replica_packed.cuda_lattices.TILE);
 
 struct Bonds {
     const uint2* sites;  // [place]: the site and its degree; in fields also, from bits 8 and 16 on, the units of the field and
@@ -23,7 +23,7 @@ struct Bonds {
     size_t stride;       // of `wanted` from sample to sample, 0 where all share it
     size_t site_stride;  // of `sites`, likewise
 };
-CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.cuda_degrees.BONDS);
+CHECK_STRUCT(Bonds, engine.moves.metropolis.replica_packed.cuda_lattices.DEGREE_BONDS);
 
 // Flip classes of 128 lanes as bit planes: all bits above those of a site's count are set, so that the cheapest class is the
 // last whatever the degree.
@@ -181,7 +181,7 @@ struct LaneQueue {
     u32 site[ROOM], place[ROOM], code[ROOM];  // the lane, whether it is deep, its class, the parity of the degree
     static constexpr u32 DEEP = 7, CLASS = 8, ODD = 8 + MOST_BITS;
 };
-static_assert(sizeof(LaneQueue) == HOST(engine.moves.metropolis.replica_packed.cuda_degrees.QUEUE_BYTES), "the host makes room for it");
+static_assert(sizeof(LaneQueue) == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.QUEUE_BYTES), "the host makes room for it");
 
 template <int ROUNDS>
 struct Lanes {

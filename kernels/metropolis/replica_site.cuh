@@ -3,7 +3,7 @@
 #pragma once
 #include "metropolis/group.cuh"
 
-// The sites of one colour and parity of degree (spinsim/engine/moves/metropolis/packed/batches.py).
+// The sites of one colour and parity of degree (spinsim/engine/moves/metropolis/replica_packed/batches.py).
 struct Batch { u32 first, size, slots, base, parity, offset; };
 CHECK_STRUCT(Batch, engine.moves.metropolis.replica_packed.cuda_lattices.BATCH);
 

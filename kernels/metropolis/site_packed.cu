@@ -9,7 +9,7 @@
 #include "synchronisation/staged.cuh"
 #include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.site_packed.cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.moves.metropolis.site_packed_cuda.THREADS);
 
 template <int NUMBER>
 struct Layer { static constexpr int value = NUMBER; };
@@ -24,7 +24,7 @@ struct UniformTables {
 
     __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
 };
-CHECK_STRUCT(UniformTables, engine.moves.metropolis.site_packed.cuda_lattices.UNIFORM_TABLES);
+CHECK_STRUCT(UniformTables, engine.moves.metropolis.site_packed_cuda.UNIFORM_TABLES);
 
 // Holds the rows of one replica in shared memory; those of planes as sums where classes have two bits.
 template <typename R, bool SUMS = R::BITS == 2>
@@ -65,7 +65,7 @@ struct Divisor {
         return q * number > n ? q - 1 : q;
     }
 };
-CHECK_STRUCT(Divisor, engine.moves.metropolis.site_packed.cuda_lattices.DIVISOR);
+CHECK_STRUCT(Divisor, engine.moves.metropolis.site_packed_cuda.DIVISOR);
 
 // Says how warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring
 // groups (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where
@@ -75,7 +75,7 @@ struct Share {
     u32 columns, tiles;
     Divisor across, width;  // tiles side by side in a layer, groups in a row
 };
-CHECK_STRUCT(Share, engine.moves.metropolis.site_packed.cuda_lattices.SHARE);
+CHECK_STRUCT(Share, engine.moves.metropolis.site_packed_cuda.SHARE);
 
 // Is one thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
 template <int DIMENSION, int LAYERS>

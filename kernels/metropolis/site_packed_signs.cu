@@ -1,5 +1,5 @@
 // Signs of +-J couplings of a site-packed lattice: drawn as spinsim/model/couplings.py draws them, laid out as
-// spinsim/engine/layouts/site_packed/__init__.py says. Every bond is drawn twice, once for each of its sites.
+// spinsim/engine/layouts/site_packed.py says. Every bond is drawn twice, once for each of its sites.
 #include "random/philox.cuh"
 
 // Says whether bond `number` of a sample is -J.

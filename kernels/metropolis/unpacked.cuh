@@ -1,4 +1,4 @@
-// The general Metropolis update: spinsim/engine/moves/metropolis/unpacked/cpu_sweep.py on the GPU, of spins that are bits of words.
+// The general Metropolis update: spinsim/engine/moves/metropolis/unpacked.py on the GPU, of spins that are bits of words.
 //
 // A thread has a site of 32 replicas. The signs of up to six bonds, turned into a byte for each replica, pick one of 64 sums of
 // their couplings, which the warp lays out in shared memory for its sites: a replica costs a read, not six additions. Sums are
@@ -7,9 +7,9 @@
 #include "bits/transpose.cuh"
 #include "metropolis/refined.cuh"
 
-constexpr int MOST_THREADS = HOST(engine.moves.metropolis.unpacked.cuda_words.MOST_THREADS);
-constexpr int SLOTS = HOST(engine.moves.metropolis.unpacked.cuda_words.SLOTS);  // bonds whose signs pick a sum
-constexpr int ROW = HOST(engine.moves.metropolis.unpacked.cuda_words.ROW);  // words of them in memory
+constexpr int MOST_THREADS = HOST(engine.moves.metropolis.unpacked_cuda.MOST_THREADS);
+constexpr int SLOTS = HOST(engine.moves.metropolis.unpacked_cuda.SLOTS);  // bonds whose signs pick a sum
+constexpr int ROW = HOST(engine.moves.metropolis.unpacked_cuda.ROW);  // words of them in memory
 constexpr u32 SUMS = 1 << SLOTS, SUMS_BYTES = 4 * SUMS;
 static_assert(SUMS_BYTES == 256, "a byte is the address of a sum among those of its bonds");
 constexpr float LOG2_E = 1.44269504f;
@@ -17,7 +17,7 @@ constexpr u32 INFINITY_BITS = 0x7f800000, NAN_BITS = 0x7fffffff;
 
 // Rows of up to six bonds: row k of a level is that of the k-th site of a colour.
 struct Level { u32 offset, count; };
-CHECK_STRUCT(Level, engine.moves.metropolis.unpacked.cuda_words.LEVEL);
+CHECK_STRUCT(Level, engine.moves.metropolis.unpacked_cuda.LEVEL);
 
 struct Slots {
     const u32* near;         // [row][ROW]: places of neighbours, that behind the last one for a field; the site's own in other slots
@@ -27,7 +27,7 @@ struct Slots {
     const u32* level_start;
     size_t terms;            // of the model, whose temperatures may be one
 };
-CHECK_STRUCT(Slots, engine.moves.metropolis.unpacked.cuda_words.SLOTS_TYPE);
+CHECK_STRUCT(Slots, engine.moves.metropolis.unpacked_cuda.SLOTS_TYPE);
 
 // Couplings in quanta as they are, by places: those of place p are start[p] to before start[p + 1], of term 1 from middle[p] on.
 struct Exact {
@@ -36,7 +36,7 @@ struct Exact {
     const void *couplings, *fields;
     size_t coupling_stride, field_stride;  // from sample to sample, 0 where all share them
 };
-CHECK_STRUCT(Exact, engine.moves.metropolis.unpacked.cuda_words.EXACT_TYPE);
+CHECK_STRUCT(Exact, engine.moves.metropolis.unpacked_cuda.EXACT_TYPE);
 
 // Decides the flip of one replica by its local fields, exact integers, and all 64 bits of its uniform. `lattice` holds the words
 // of 32 replicas, `stride` apart, of which it is number `bit`; double_beta[term_stride] is that of term 1.

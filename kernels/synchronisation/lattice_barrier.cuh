@@ -24,4 +24,4 @@ struct LatticeBarrier {
         __syncthreads();
     }
 };
-CHECK_STRUCT(LatticeBarrier, engine.moves.metropolis.packed.classes.LATTICE_BARRIER);
+CHECK_STRUCT(LatticeBarrier, engine.moves.metropolis.classes.LATTICE_BARRIER);

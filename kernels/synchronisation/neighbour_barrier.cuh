@@ -5,7 +5,7 @@
 
 struct NeighbourBarrier {
     // Words from one block's count to the next: polls then spread over the cache.
-    static constexpr u32 APART = HOST(engine.moves.metropolis.packed.classes.APART);
+    static constexpr u32 APART = HOST(engine.moves.metropolis.classes.APART);
 
     u32* arrived;       // of each block of each lattice: how often it has arrived, over all launches
     u32 before, reach;  // what all hold before the launch
@@ -33,4 +33,4 @@ struct NeighbourBarrier {
         __syncthreads();
     }
 };
-CHECK_STRUCT(NeighbourBarrier, engine.moves.metropolis.packed.classes.NEIGHBOUR_BARRIER);
+CHECK_STRUCT(NeighbourBarrier, engine.moves.metropolis.classes.NEIGHBOUR_BARRIER);

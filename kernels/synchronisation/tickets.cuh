@@ -20,7 +20,7 @@ struct Tickets {
         return __shfl_sync(~0u, drawn, 0) - before + gridDim.x * (blockDim.x / 32);
     }
 };
-CHECK_STRUCT(Tickets, engine.moves.metropolis.packed.classes.TICKETS);
+CHECK_STRUCT(Tickets, engine.moves.metropolis.classes.TICKETS);
 
 // The places of one batch in turn, by ticket; the only batch of a colour that the kernel updates.
 struct InTurn {

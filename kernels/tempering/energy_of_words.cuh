@@ -2,7 +2,7 @@
 #pragma once
 #include "metropolis/unpacked.cuh"
 
-constexpr u32 DIGIT_BITS = HOST(engine.moves.metropolis.unpacked.cuda_words.DIGIT_BITS);
+constexpr u32 DIGIT_BITS = HOST(engine.moves.metropolis.unpacked_cuda.DIGIT_BITS);
 
 // Bonds in rows of a place and up to six others, each bond once; a field is a bond with a neighbour that is always +1.
 struct CountedBonds {
@@ -10,7 +10,7 @@ struct CountedBonds {
     const int* couplings;  // [digit][sample][row][ROW]: digits of couplings in quanta, 0 in slots of no bond
     size_t digits, stride, rows;  // from digit to digit; from sample to sample, 0 where all share them; in all
 };
-CHECK_STRUCT(CountedBonds, engine.moves.metropolis.unpacked.cuda_words.COUNTED_BONDS);
+CHECK_STRUCT(CountedBonds, engine.moves.metropolis.unpacked_cuda.COUNTED_BONDS);
 
 // Adds up what the lanes of a pair that are APART have of a warp's sums; each keeps half of 2 * KEPT sums, the upper lane the upper.
 template <int APART, int KEPT>

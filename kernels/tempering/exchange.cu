@@ -7,9 +7,9 @@ struct Sums {
     long long per_one, per_other;
     size_t stride;
 };
-CHECK_STRUCT(Sums, engine.moves.exchange.cuda.SUMS);
+CHECK_STRUCT(Sums, engine.moves.exchange_cuda.SUMS);
 
-constexpr int THREADS = HOST(engine.moves.exchange.cuda.THREADS);
+constexpr int THREADS = HOST(engine.moves.exchange_cuda.THREADS);
 
 // Tries one round of exchanges, a block a sample.
 template <int ROUNDS>

@@ -1,12 +1,12 @@
-// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/moves/exchange/cpu.py on the GPU.
+// Exchange of neighbouring temperatures within each copy of a sample: spinsim/engine/moves/exchange.py on the GPU.
 // A round tries pairs (t, t + 1) of even t or of odd t; a round trip ends when a replica that has been at the hottest
 // temperature and then at the coldest is at the hottest again.
 #pragma once
 #include "random/acceptance.cuh"
 
-constexpr signed char FROM_HOT = HOST(engine.moves.exchange.ladder.FROM_HOT), FROM_COLD = HOST(engine.moves.exchange.ladder.FROM_COLD);
+constexpr signed char FROM_HOT = HOST(engine.moves.exchange.FROM_HOT), FROM_COLD = HOST(engine.moves.exchange.FROM_COLD);
 
-// Holds the arrays of Exchange in spinsim/engine/moves/exchange/ladder.py, and the replica at each temperature, so that nothing is
+// Holds the arrays of Exchange in spinsim/engine/moves/exchange.py, and the replica at each temperature, so that nothing is
 // ever searched for.
 struct Exchange {
     int *place, *holder;      // [sample][replica], [sample][copy][temperature]
@@ -22,7 +22,7 @@ struct Exchange {
                 steps, copies, temperatures};
     }
 };
-CHECK_STRUCT(Exchange, engine.moves.exchange.cuda.EXCHANGE);
+CHECK_STRUCT(Exchange, engine.moves.exchange_cuda.EXCHANGE);
 
 // Says whether a pair is exchanged; `gap` is the energy of the hotter replica less that of the colder.
 template <int ROUNDS>

@@ -8,9 +8,9 @@ struct TermSums {
     long long per_up, per_first, per_second;
     size_t stride;
 };
-CHECK_STRUCT(TermSums, engine.moves.exchange.cuda.TERM_SUMS);
+CHECK_STRUCT(TermSums, engine.moves.exchange_cuda.TERM_SUMS);
 
-constexpr int THREADS = HOST(engine.moves.exchange.cuda.THREADS);
+constexpr int THREADS = HOST(engine.moves.exchange_cuda.THREADS);
 
 // Tries pairs of every copy as exchange_pair does, a block a sample; Exchange::steps are [pair][term].
 template <int ROUNDS>

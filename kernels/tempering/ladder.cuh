@@ -8,7 +8,7 @@ struct Ladder {
     const u8* certain;   // 1 where a flip needs no random number
     size_t temperatures;
 };
-CHECK_STRUCT(Ladder, engine.moves.exchange.cuda.LADDER);
+CHECK_STRUCT(Ladder, engine.moves.exchange_cuda.LADDER);
 
 // Returns the words of 32 lanes' planes: thread p of the warp, below PLANES, is given bit 31 - p of the upper half of each
 // lane's limit.

@@ -8,11 +8,11 @@
 
 // Energies and spins +1 of all replicas of a sample, as its blocks tell them each other, [round, odd or even][sample][2][replica].
 struct Told { u64* all; size_t replicas; };
-CHECK_STRUCT(Told, engine.moves.metropolis.unpacked.cuda.TOLD);
+CHECK_STRUCT(Told, engine.moves.metropolis.unpacked_cuda.TOLD);
 
 // Takes what is counted of each replica after the last round, [sample][replica].
 struct LeftSums { u64 *energy, *up, *up_first; };
-CHECK_STRUCT(LeftSums, engine.moves.metropolis.unpacked.cuda.LEFT_SUMS);
+CHECK_STRUCT(LeftSums, engine.moves.metropolis.unpacked_cuda.LEFT_SUMS);
 
 // A sample's ladder in shared memory, in front of what else lies there.
 struct SharedTemperatures {

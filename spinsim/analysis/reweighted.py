@@ -1,6 +1,6 @@
 """A tempering run's averages, free energy and entropy at temperatures between those that were simulated.
 
-Measurements come from sums over energy (``engine/measuring/energies.py``). A bin of these that may hold
+Measurements come from sums over energy (``engine/measuring/reduction.py``). A bin of these that may hold
 several energies becomes two cells, the standard deviation of evenly spread energies apart on both sides of their mean,
 and moments change linearly between neighbouring bins: so weights, moments and their products are right to the second
 order of the width. A bin of one energy is a cell, and nothing is lost.
@@ -21,7 +21,7 @@ from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Array, Axis, Tempered, check_length
 from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, sums_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
-from spinsim.engine.measuring.energies import RANGE, Binned, shift_of, spacing_of
+from spinsim.engine.measuring.reduction import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.numbers import finite_array
 from spinsim.observables.measured import in_field

@@ -16,7 +16,7 @@ from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, Red
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
-from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.exchange import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require

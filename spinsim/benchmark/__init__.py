@@ -61,21 +61,25 @@ class Case:
 
 def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
     """Sweeps of half a second once warm, and updates/ns of as many in each run; ``timed`` returns seconds."""
-    timed = timed or engine.timed_sweep
+    timed = timed or seconds_of(engine, engine.sweep)
     updates = engine.model.sites * engine.model.samples * engine.replicas
     timed(1)  # compiles, or loads what is compiled
-    engine.wait()
     sweeps = max(1, int(SECONDS / timed(WARM_UP_SWEEPS) * WARM_UP_SWEEPS))
     return sweeps, [updates * sweeps / timed(sweeps) / 1e9 for _ in range(repeats)]
 
 
 def timed_tempering(engine: Engine) -> Callable[[int], float]:
     """Returns what times sweeps with an exchange after each, nothing measured, of an engine on its ladder."""
+    return seconds_of(engine, lambda sweeps: engine.temper(sweeps, 1))
 
-    def seconds(sweeps: int) -> float:
+
+def seconds_of(engine: Engine, work: Callable[[int], None]) -> Callable[[int], float]:
+    """Returns what times so much work of an engine, until it is done."""
+
+    def seconds(amount: int) -> float:
         engine.wait()
         began = time.perf_counter()
-        engine.temper(sweeps, 1)
+        work(amount)
         engine.wait()
         return time.perf_counter() - began
 

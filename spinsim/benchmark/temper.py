@@ -13,7 +13,7 @@ import numpy as np
 
 from spinsim.benchmark import MEASURE_EVERY, WARM_UP_SWEEPS, Case, Spread, sweep_rates
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import cubic, square
@@ -77,7 +77,7 @@ def _tempering_rates(
 ) -> list[float]:
     """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
     part = (times.measurements - 1) // repeats
-    frames = tempering_in_beta(make(), case.beta, times, case.copies, wanted=Wanted(correlations, case.times))
+    frames = tempering_in_beta(make(), case.beta, times, case.copies, wanted=Quantities(correlations, case.times))
     moments = [time.perf_counter() for _ in frames][::part]
     updates = model.sites * model.samples * case.replicas * part * times.measure_every
     return [updates / float(seconds) / 1e9 for seconds in np.diff(moments)]

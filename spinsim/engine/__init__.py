@@ -10,14 +10,15 @@ from spinsim.engine.choosing import check_memory, check_run, choose_packing
 from spinsim.engine.devices import DEVICES, resolve_device
 from spinsim.engine.dynamics import Dynamics, Start
 from spinsim.engine.given import as_spins, set_spins
-from spinsim.engine.protocols import Counts, Engine
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.protocols import Engine
 from spinsim.engine.split.shares import on_all_devices
-from spinsim.engine.update import Planned
+from spinsim.engine.update import PlannedSizes
 from spinsim.inputs.arguments import judges, public
 from spinsim.model.ising import Ising, check_model
 
 __all__ = [
-    "DEVICES", "Counts", "Dynamics", "Engine", "Planned", "Start", "check_memory", "check_run", "choose_packing",
+    "DEVICES", "Counts", "Dynamics", "Engine", "PlannedSizes", "Start", "check_memory", "check_run", "choose_packing",
     "create_engine", "resolve_device",
 ]  # fmt: skip
 

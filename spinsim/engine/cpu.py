@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -12,16 +11,24 @@ import numpy.typing as npt
 
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
-from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, Measurement
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement
 from spinsim.engine.measuring.cpu_reduction import HostReduction
-from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.exchange.cpu import CpuTempering, Times
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, holders, snapshot_of
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import (
+    NO_LADDER,
+    CpuTempering,
+    Exchange,
+    Ladder,
+    Times,
+    exchange_of,
+    holders,
+    snapshot_of,
+)
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Begun, Counts, Engine, Reduction, Spins
+from spinsim.engine.protocols import Begun, Engine, Reduction, Spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -140,11 +147,6 @@ class CpuEngine(Engine):
         self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
 
-    def timed_sweep(self, count: int) -> float:
-        began = time.perf_counter()
-        self.sweep(count)
-        return time.perf_counter() - began
-
     def wait(self) -> None:
         """Nothing to wait for: sweeps return when they are done."""
 
@@ -218,7 +220,7 @@ class CpuEngine(Engine):
         copy = self._on_ladder().exchange.copied()
         return lambda: copy
 
-    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
+    def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
 
     @property
@@ -230,28 +232,20 @@ class CpuEngine(Engine):
         numbers = self.model.samples * places * (_OF_COPY * copies + _OF_PAIR * copies * (copies - 1) // 2)
         return max(1, min(AT_ONCE, KEPT_BYTES // (self._state.nbytes + 8 * numbers)))
 
-    def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Begun:
-        room = self._room(wanted, reduction, fetched)
-        counts, number = self._counts(None), 0 if reduction is None else reduction.measurements
-
-        def task(first: int, stop: int) -> None:
-            mine = slice(first, stop)
-            self._measure(room, counts.of(mine), reduction, number, mine)
-
-        self._threads.share_out(task, self.model.samples, self._measuring.words(wanted, self.replicas))
-        return self._measured([room], reduction)[0]
-
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
-        tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps)
-        if words is None:
-            return super().temper_measured(count, rounds, sweeps, wanted, reduction, fetched)
+        tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps) if rounds else None
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
+        of_measuring = self._measuring.words(wanted, self.replicas)
+        if words is None:
+            for k, room in enumerate(rooms):
+                if rounds:
+                    self.temper(rounds, sweeps)
+                self._measure_all(room, reduction, number + k, of_measuring)
+            return self._measured(rooms, reduction)
         before, half_sweep = tempering.round, self.half_sweep
 
         def task(first: int, stop: int) -> None:
@@ -261,12 +255,21 @@ class CpuEngine(Engine):
                 self._sweeper.temper(tempering, times, half_sweep + k * rounds * sweeps * self.colours, mine)
                 self._measure(room, self._counts(mine), reduction, number + k, mine)
 
-        words = rounds * words + self._measuring.words(wanted, self.replicas)
-        self._threads.share_out(task, self.model.samples, count * words)
+        self._threads.share_out(task, self.model.samples, count * (rounds * words + of_measuring))
         self._end_rounds(count * rounds, sweeps)
         return self._measured(rooms, reduction)
 
-    def _room(self, wanted: Wanted, reduction: Reduction | None, is_fetched: bool) -> Measurement:
+    def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
+        """Measure all samples as they are, in the time in which so many words are updated."""
+        counts = self._counts(None)
+
+        def task(first: int, stop: int) -> None:
+            mine = slice(first, stop)
+            self._measure(room, counts.of(mine), reduction, number, mine)
+
+        self._threads.share_out(task, self.model.samples, words)
+
+    def _room(self, wanted: Quantities, reduction: Reduction | None, is_fetched: bool) -> Measurement:
         """Make room for a measurement, that of the last one which nobody reads if nobody reads this one."""
         assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
         tempering = self._on_ladder()

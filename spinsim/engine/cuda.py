@@ -15,18 +15,18 @@ from spinsim.cuda.device import cupy, names
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.dynamics import NO_TEMPERATURE
 from spinsim.engine.given import apply_in_host_memory
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
+from spinsim.engine.measuring.cpu import HostSquares
 from spinsim.engine.measuring.cuda import CudaState, LadderMeasuring, Measurements, Measuring
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_reduction import CudaReduction
-from spinsim.engine.measuring.in_time import HostSquares
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.measuring.sums import Counts, CudaCounting
+from spinsim.engine.moves.exchange import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.exchange_cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import moves_of
-from spinsim.engine.protocols import Begun, Counts, Engine, LocalSquares, Reduction
+from spinsim.engine.protocols import Begun, Engine, LocalSquares, Reduction
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, Packing, packed_spins
@@ -110,7 +110,7 @@ class CudaParts(NamedTuple):
     state: CudaState
     sweeper: CudaSweeper  # moves them
     counting: CudaCounting
-    compare: Callable[[CudaTempering, Wanted], Comparison]  # of copies of a ladder, as fully as is wanted
+    compare: Callable[[CudaTempering, Quantities], Comparison]  # of copies of a ladder, as fully as is wanted
     temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
     squares: Callable[[Ladder], LocalSquares] | None = None  # along world lines; None: on the host
     bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
@@ -159,15 +159,6 @@ class CudaEngine(Engine):
         with self._queue.here():
             self._sweeper.sweep(count, self.half_sweep)
         self.half_sweep += count * self.colours
-
-    def timed_sweep(self, count: int) -> float:
-        with self._queue.here():
-            began, ended = cupy.cuda.Event(), cupy.cuda.Event()
-            began.record()
-            self.sweep(count)
-            ended.record()
-            ended.synchronize()
-            return float(cupy.cuda.get_elapsed_time(began, ended)) / 1e3
 
     def wait(self) -> None:
         self._queue.stream.synchronize()
@@ -277,13 +268,13 @@ class CudaEngine(Engine):
         with self._queue.here():
             return self._on_ladder().tempering.begin_exchange()
 
-    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
+    def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         with self._queue.here():
             self._on_ladder().measuring.prepare(kept, wanted)
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
         assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
         all_fetched = [True] * count if reduction is None or fetched is None else fetched

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.engine.moves.exchange.ladder import Exchange, snapshot_of
+from spinsim.engine.moves.exchange import Exchange, snapshot_of
 from spinsim.engine.moves.move import Batch, Moment, Move
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, WrongTypeError
@@ -63,12 +63,10 @@ def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None, name: str
 def set_spins(
     engine: Engine, spins: npt.NDArray[np.int8], exchange: Exchange | None = None, half_sweep: int = 0
 ) -> None:
-    """Set all configurations of an engine.
+    """Set all configurations of an engine, +1 and -1, (1 or samples, 1 or replicas, sites).
 
-    Args:
-        spins: +1 and -1, (1 or samples, 1 or replicas, sites).
-        exchange: State of the exchange that it gets, where it is on a ladder.
-        half_sweep: How many half-sweeps it counts then as done, by which random numbers go on.
+    ``exchange`` is the state of the exchange that it gets, where it is on a ladder; random numbers go on as after so
+    many half-sweeps.
     """
     every = np.broadcast_to(spins, (engine.model.samples, engine.replicas, engine.model.sites))
     words = np.concatenate([_packed(engine, of_sample[None]) for of_sample in every])
@@ -78,9 +76,7 @@ def set_spins(
 def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
     """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
 
-    Args:
-        engine: Any; spins of a GPU, of other processes and of slabs go through the memory of this one.
-        first_sample: Number of the engine's first sample in the whole run.
+    Spins of a GPU, of other processes and of slabs go through the memory of this one.
     """
     model = engine.model
     shape = model.samples, engine.replicas, model.sites

@@ -9,31 +9,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Correlations, Quantities
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.exchange.ladder import Exchange, Ladder
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import Exchange, Ladder
 from spinsim.engine.moves.move import Moment, Move
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, Packing, States, packed_spins
-
-
-class Counts(NamedTuple):
-    """Exact integers read off packed spins, each of shape (samples, replicas)."""
-
-    energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
-    magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
-    staggered_magnetization: npt.NDArray[np.int64]  # of the first sublattice less the second; 0 without sublattices
-    terms: npt.NDArray[np.int64] | None = None  # energy of each, (samples, replicas, terms); None where there is one
-
-    def of(self, samples: slice) -> Counts:
-        terms = None if self.terms is None else self.terms[samples]
-        return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
-
-    @property
-    def by_term(self) -> npt.NDArray[np.int64]:
-        """Energy of each term, (samples, replicas, 1 or 2)."""
-        return self.energy[..., None] if self.terms is None else self.terms
-
 
 Spins = Callable[[int, int], npt.NDArray[np.int8]]  # the configuration (sites,) of a sample and replica
 Configurations = npt.NDArray[np.int8] | States  # a configuration of each sample, (samples, sites)
@@ -134,9 +116,6 @@ class Engine(Protocol):
     def sweep(self, count: int) -> None:
         """Attempt every spin of every replica ``count`` times."""
 
-    def timed_sweep(self, count: int) -> float:
-        """Sweep and return the seconds it took by the device's own clock."""
-
     def wait(self) -> None:
         """Return when all sweeps asked for are done."""
 
@@ -183,11 +162,11 @@ class Engine(Protocol):
     def at_once(self) -> int:
         """Measurements that are best made by one call of ``temper_measured``, of the present ladder."""
 
-    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
+    def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         """Refuse measurements of the present ladder that have no room, where ``kept`` of them are there at a time."""
 
     def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
+        self, wanted: Quantities = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
     ) -> Begun:
         """Ask for what is measured of every copy at every temperature; the function returned waits for it.
 
@@ -197,18 +176,10 @@ class Engine(Protocol):
         return self.temper_measured(1, 0, 0, wanted, reduction, [fetched])[0]
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
-        """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``.
-
-        An engine has one of the two of its own; this is it where nothing is gained by several at a time.
-        """
-        begun = []
-        for is_fetched in fetched or [True] * count:
-            self.temper(rounds, sweeps)
-            begun.append(self.begin_measurement(wanted, reduction, is_fetched))
-        return begun
+        """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
 
     def reduction(self, reduced: Reduced) -> Reduction:
         """Make what adds measurements of the present ladder up, where that is fastest.
@@ -280,7 +251,7 @@ def bits_of(spins: Spins, sample: int, replicas: int) -> Bits:
     return np.stack([bits_of_one(spins, sample, r) for r in range(replicas)])
 
 
-def present_measurement(engine: Engine, wanted: Wanted = WITHOUT_TIMES) -> LadderMeasurement:
+def present_measurement(engine: Engine, wanted: Quantities = WITHOUT_TIMES) -> LadderMeasurement:
     begun = engine.begin_measurement(wanted)
     assert begun is not None  # noqa: S101  (nothing else adds it up)
     return begun()

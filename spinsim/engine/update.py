@@ -16,7 +16,7 @@ from spinsim.packing import LANES, Packing, block_count
 from spinsim.parallel.group import Group
 
 
-class OfModel:
+class ModelSizes:
     """Sizes of a model, from which its update and its need of memory follow; computed when they are asked for."""
 
     def __init__(self, model: Ising) -> None:
@@ -51,7 +51,7 @@ class OfModel:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedSizes:
     """The same sizes of a model on a lattice that is yet to be built."""
 
     lattice: Lattice  # with all of its bonds; of a model, if there is one
@@ -81,7 +81,7 @@ class Planned:
         return self.lattice.cell.coordination
 
 
-Outline = OfModel | Planned
+Sizes = ModelSizes | PlannedSizes
 
 
 class Counters(NamedTuple):
@@ -123,11 +123,11 @@ class Update:
     """One way to hold spins and to attempt their flips, on every device."""
 
     packing: Packing  # its name
-    suits: Callable[[Outline], bool]  # True if it can update a model, and should where later updates can too
+    suits: Callable[[Sizes], bool]  # True if it can update a model, and should where later updates can too
     # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
     # measured
-    needed_bytes: Callable[[Outline, int], int]
-    counters: Callable[[Outline, int], Counters]  # fields of the random counter of a run of so many replicas
+    needed_bytes: Callable[[Sizes, int], int]
+    counters: Callable[[Sizes, int], Counters]  # fields of the random counter of a run of so many replicas
     cpu: str  # ``module:function`` that makes an engine on the CPU; the module is imported when it is asked for one
     cuda: str  # likewise on a GPU
     # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
@@ -147,16 +147,16 @@ class Update:
         return engine
 
 
-def bytes_with_adjacency(outline: Outline, replicas: int, bytes_a_site: int) -> int:
+def bytes_with_adjacency(sizes: Sizes, replicas: int, bytes_a_site: int) -> int:
     """Memory of a run that lists neighbours, with ``bytes_a_site`` for a site of 128 replicas."""
     edges, adjacency, couplings = 8 + 8, 16 + 16 + 16, 40
     measured = 96 * replicas  # seen: up to 84
-    spins = outline.sites * bytes_a_site * block_count(replicas)
-    shared = outline.bonds * (edges + adjacency) + outline.sites * 64
-    fields = 0 if outline.one_field else 40 * outline.sites
-    return shared + outline.samples * (outline.bonds * couplings + fields + spins + measured)
+    spins = sizes.sites * bytes_a_site * block_count(replicas)
+    shared = sizes.bonds * (edges + adjacency) + sizes.sites * 64
+    fields = 0 if sizes.one_field else 40 * sizes.sites
+    return shared + sizes.samples * (sizes.bonds * couplings + fields + spins + measured)
 
 
-def by_sites(outline: Outline, replicas: int) -> Counters:
+def by_sites(sizes: Sizes, replicas: int) -> Counters:
     """The counters of a run in which each site has random numbers of its own for 128 replicas."""
-    return Counters(outline.sites, block_count(replicas))
+    return Counters(sizes.sites, block_count(replicas))

@@ -5,7 +5,7 @@
     improved_magnetization_squared    improved_correlation    largest_cluster    cluster_sizes    wrapping
 
 Open bonds are drawn anew for each measurement, from the same stream as those of moves but with numbers of their own
-(engine/moves/fortuin_kasteleyn/bonds.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
+(engine/moves/fortuin_kasteleyn/clusters.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
 ``overlap_cluster_sizes`` and ``overlap_wrapping`` are the same of the clusters that Houdayer moves exchange: neighbours
 at which the overlap of two copies is equal. Each copy (or replica, axis 1) is paired with the next one and the last
 with the first. On a GPU clusters are found there (clusters_cuda.py).
@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import bonds_of, open_bonds
-from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE
+from spinsim.engine.moves.fortuin_kasteleyn.clusters import WIDE, bonds_of, open_bonds
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.model.ising import Ising

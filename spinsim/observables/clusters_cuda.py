@@ -16,8 +16,8 @@ from spinsim.cuda.device import cupy, require_memory
 from spinsim.cuda.launch import ADDRESS, Launch, record, round_keys, struct_type
 from spinsim.engine.cuda_queue import GRID_LIMIT, OnDevice
 from spinsim.engine.moves.fortuin_kasteleyn import cuda
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import WOLFF, Bonds
-from spinsim.engine.moves.fortuin_kasteleyn.cuda_flood import WIDTH
+from spinsim.engine.moves.fortuin_kasteleyn.clusters import WOLFF, Bonds
+from spinsim.engine.moves.fortuin_kasteleyn.cuda import WIDTH
 from spinsim.observables.batch import Batch
 from spinsim.packing import LANES, block_count
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.reduction import Source
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, space_of
@@ -164,7 +164,7 @@ class Choice(NamedTuple):
     """Choice of quantities that a run measures."""
 
     copies: int  # of the ladder
-    wanted: Wanted  # correlations of copies at equal temperatures
+    wanted: Quantities  # correlations of copies at equal temperatures
     staggered: bool = False  # true if staggered magnetisations are measured
 
     def facts(self, model: Ising) -> Facts:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
 from spinsim.observables.measured import MEASURED, PAIR, Choice, Facts, longest_axes
 from spinsim.observables.table import moments_of, observables, series_of
@@ -98,7 +98,7 @@ def term_name(moment: str) -> str:
 def _known_terms(facts: Facts, ladder: Ladder) -> dict[str, Term]:
     """Return every term that a run can add up, by name."""
     model, places, known = facts.model, ladder.places, dict[str, Term]()
-    wanted = Wanted(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
+    wanted = Quantities(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
 
     def add(name: str, source: Source, unit: float, power: int, of_pairs: bool) -> None:
         known[name] = Term(name, (source,), np.full((1, places), unit), np.zeros(places), power, of_pairs)

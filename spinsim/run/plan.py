@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 import spinsim
 from spinsim import rng
-from spinsim.engine import Dynamics, Planned, check_memory, resolve_device
+from spinsim.engine import Dynamics, PlannedSizes, check_memory, resolve_device
 from spinsim.engine.choosing import choose
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
-from spinsim.engine.update import OfModel, Outline
+from spinsim.engine.update import ModelSizes, Sizes
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
 from spinsim.model.cells import CELLS, IN_TIME
@@ -189,8 +189,8 @@ class Plan(Generic[AnyConfig]):
         return in_words(Work(outline.samples, replicas, update.together, call_time), self.device)
 
     @property
-    def outline(self) -> Outline:
-        return OfModel(self.model)
+    def outline(self) -> Sizes:
+        return ModelSizes(self.model)
 
     @property
     def round_sweeps(self) -> int | None:
@@ -216,7 +216,7 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
     degrees = _degrees_of_terms(lattice, along, slices, by_term)
-    planned = Planned(
+    planned = PlannedSizes(
         Lattice((slices, *lattice.shape), cell=IN_TIME[lattice.name]) if slices > 1 else lattice,
         config.samples,
         one_magnitude=signs and len(sizes) == 1,

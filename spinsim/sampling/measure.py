@@ -12,7 +12,8 @@ import numpy.typing as npt
 from spinsim import packing
 from spinsim.engine.choosing import choose_packing
 from spinsim.engine.layouts.unpacked import total_energies
-from spinsim.engine.protocols import Counts, Engine, KeptSpins, Spins, bits_of
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.protocols import Engine, KeptSpins, Spins, bits_of
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, check_temperatures, exp_reduced
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.model.ising import Ising
@@ -156,7 +156,7 @@ def place(
         updates = few.sites * few.samples * replicas * times.total
         (on_stage or ignore)(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
-        energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Wanted(full=False)))
+        energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Quantities(full=False)))
         del engine  # its memory, before the next one is made
         ladders.append(ladder)
         steps = -np.diff(beta.reshape(len(beta), -1), axis=0)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine import Dynamics, create_engine, resolve_device
-from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
+from spinsim.engine.moves.metropolis.by_replica import Annealer, suits
 from spinsim.engine.protocols import Engine
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine.choosing import check_run
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
 from spinsim.engine.moves.move import Move, Moves
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.errors import InputError
@@ -127,7 +127,7 @@ def tempering(
             first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
-    wanted = Wanted(correlations, magnetization_modes=magnetization_modes)
+    wanted = Quantities(correlations, magnetization_modes=magnetization_modes)
     how = on_updates, pause, wanted, compared, moves, seed, reduce
     return tempering_in_beta(engine, 1.0 / ladder, times, copies, *how)
 
@@ -140,7 +140,7 @@ def tempering_in_beta(
     copies: int = 2,
     on_updates: OnUpdates | None = None,
     pause: Pause | None = None,
-    wanted: Wanted = WITHOUT_TIMES,
+    wanted: Quantities = WITHOUT_TIMES,
     compared: Container[int] | None = None,
     moves: Sequence[tuple[Move, int]] = (),
     seed: int = 1,
@@ -182,7 +182,7 @@ def _temper(
     times: Times,
     on_updates: OnUpdates | None,
     pause: Pause | None,
-    wanted: Wanted,
+    wanted: Quantities,
     compared: Container[int] | None,
     moves: Moves,
     reducing: Reducing | None,

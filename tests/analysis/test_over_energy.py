@@ -14,7 +14,7 @@ import spinsim as ss
 from spinsim.analysis import reweighted as analysis
 from spinsim.analysis.reweighted import Reweighting, check_width, reweighted
 from spinsim.analysis.runs import COPY_SERIES, PAIR_SERIES, sample_of
-from spinsim.engine.measuring import energies as over_energy
+from spinsim.engine.measuring import reduction as over_energy
 
 LADDER = np.geomspace(1.8, 4.0, 4)
 TARGETS = np.array([1.8, 2.1, 2.9, 3.7])

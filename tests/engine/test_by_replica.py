@@ -7,7 +7,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer, suits
+from spinsim.engine.moves.metropolis.by_replica import Annealer, suits
 from spinsim.sampling.measure import BestOfEach, measure
 from spinsim.sampling.schedules import EngineReads, Schedule, anneal_reads
 

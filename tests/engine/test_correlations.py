@@ -10,7 +10,7 @@ import pytest
 from engines import random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, Correlations, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, Correlations, Quantities
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -67,7 +67,7 @@ def found_on(device: str, name: str) -> tuple[Correlations, tuple[np.ndarray, ..
     engine.temper(3, 1)
     times = tuple(time for time in (1, 2, 5, 9) if time < model.graph.slices)
     even = len(times) > 0
-    later, exchange = engine.begin_measurement(Wanted(times=times, even=even)), engine.begin_exchange()()
+    later, exchange = engine.begin_measurement(Quantities(times=times, even=even)), engine.begin_exchange()()
     spins = np.stack(
         [np.stack([engine.spins(k, r) for r in range(engine.replicas)], axis=-1) for k in range(model.samples)]
     )
@@ -97,7 +97,7 @@ def test_modes_of_spins_can_be_left_out(device: str, name: str) -> None:
     engine = create_engine(make(), temperatures * copies, Dynamics(seed=3), device)
     engine.set_ladder(1 / np.geomspace(1.0, 2.0, temperatures), copies)
     times = (1, 2) if engine.model.graph.slices > 1 else ()
-    wanted = Wanted(times=times, even=bool(times))
+    wanted = Quantities(times=times, even=bool(times))
     whole = engine.begin_measurement(wanted)().correlations
     part = engine.begin_measurement(wanted._replace(magnetization_modes=False))().correlations
     assert part.magnetization_mode.shape == (*whole.magnetization_mode.shape[:-1], 0)

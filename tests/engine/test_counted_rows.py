@@ -8,7 +8,7 @@ from engines import GENERAL
 
 import spinsim as ss
 from spinsim.engine import Dynamics
-from spinsim.engine.moves.metropolis.unpacked.cuda_words import DIGIT_BITS, SLOTS, SlotPlan, counted_rows
+from spinsim.engine.moves.metropolis.unpacked_cuda import DIGIT_BITS, SLOTS, SlotPlan, counted_rows
 
 
 def digits_together(couplings: np.ndarray) -> np.ndarray:

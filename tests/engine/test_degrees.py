@@ -9,8 +9,8 @@ import pytest
 from engines import PACKED, hubs, random_graph, random_signs, run_both, temper_both
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
-from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD, cheap_bits
+from spinsim.engine.moves.metropolis.classes import MAX_DEGREE, MAX_DEGREE_IN_FIELD, cheap_bits
+from spinsim.engine.moves.metropolis.replica_packed.batches import Costs
 from spinsim.engine.moves.metropolis.replica_packed.cpu import COSTS
 from spinsim.engine.moves.metropolis.replica_packed.update import MOST_UNITS, ReplicaPlan
 from spinsim.jobs.anneal.run import anneal
@@ -42,7 +42,7 @@ def test_the_largest_degree(device: str) -> None:
 
 @pytest.mark.gpu
 def test_from_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_degrees
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices as cuda_degrees
 
     monkeypatch.setattr(cuda_degrees, "shared_memory", lambda device: 0)
     run_both("cuda", PACKED["random-graph-hubs-samples"](), 130, 0.1, (1, 2))

@@ -22,9 +22,9 @@ from numba import njit
 from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
-from spinsim.engine.moves.metropolis.dense.cpu_sweep import MARGIN, log_bounds
-from spinsim.engine.moves.metropolis.dense.update import ON_CPU, UPDATE, DensePlan
-from spinsim.engine.moves.metropolis.unpacked.update import UPDATE as UNPACKED
+from spinsim.engine.moves.metropolis.dense import ON_CPU, UPDATE, DensePlan
+from spinsim.engine.moves.metropolis.dense_cpu import MARGIN, log_bounds
+from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
 from spinsim.packing import Packing
 
 WIDTHS = {"small-integers": np.int16, "samples-field": np.int32, "wide-integers": np.int64, "several-bonds": np.int16}

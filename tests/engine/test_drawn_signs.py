@@ -8,9 +8,9 @@ import pytest
 import spinsim as ss
 from spinsim.engine import Dynamics
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.site_packed.signs import build_signs
-from spinsim.engine.moves.metropolis.site_packed.cuda_lattices import SiteLattices
-from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
+from spinsim.engine.layouts.site_packed import build_signs
+from spinsim.engine.moves.metropolis.site_packed import SitePlan
+from spinsim.engine.moves.metropolis.site_packed_cuda import SiteLattices
 from spinsim.model.ising import Ising
 
 MODELS = {
@@ -52,7 +52,7 @@ def test_a_gpu_draws_what_the_host_draws(name: str, layers: range | None) -> Non
 @pytest.mark.parametrize(("name", "layers"), CASES)
 @pytest.mark.parametrize("at_once", [1, 2**22])
 def test_signs_are_those_of_the_couplings(monkeypatch, name: str, layers: range | None, at_once: int) -> None:
-    monkeypatch.setattr("spinsim.engine.layouts.site_packed.signs._AT_ONCE", at_once)
+    monkeypatch.setattr("spinsim.engine.layouts.site_packed._AT_ONCE", at_once)
     plan = SitePlan(MODELS[name](), 1, Dynamics(), layers)
     model = MODELS[name]()
     sides, dimension = model.lattice.shape, model.lattice.dimension

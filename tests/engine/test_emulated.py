@@ -64,7 +64,7 @@ def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_degrees(name: str, beta: float, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_degrees
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices as cuda_degrees
 
     monkeypatch.setattr(cuda_degrees, "shared_memory", lambda device: room)
     run_both("cuda", PACKED[name](), 130, beta, (1, 2))
@@ -112,7 +112,7 @@ def test_site_packed(name: str) -> None:
 
 @pytest.mark.parametrize("room", [2**17, 0])
 def test_unpacked(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.unpacked import cuda_words as cuda
+    from spinsim.engine.moves.metropolis import unpacked_cuda as cuda
 
     monkeypatch.setattr(cuda, "shared_memory", lambda device: room)
     for model, beta in ((GENERAL["gaussian-samples-field"](), 0.6), (GENERAL["many-degrees"](), 0.2)):

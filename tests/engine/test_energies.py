@@ -9,12 +9,11 @@ import pytest
 from reductions import RUNS, begin, check_reduction, measure, oracle
 
 import spinsim as ss
-from spinsim.engine.measuring import energies as over_energy
+from spinsim.engine.measuring import reduction as over_energy
 from spinsim.engine.measuring import reduction as reducing
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu_reduction import HostReduction
-from spinsim.engine.measuring.energies import shift_of, spacing_of
-from spinsim.engine.measuring.reduction import Reduced, Source, Term
+from spinsim.engine.measuring.reduction import Reduced, Source, Term, shift_of, spacing_of
 from spinsim.jobs.ladder.result import Temperatures, reduced_of_run
 from spinsim.observables.measured import Choice
 
@@ -121,7 +120,7 @@ def test_bins_of_large_runs(
 ) -> None:
     model = ss.EdwardsAnderson(ss.cubic(size), samples=samples, seed=1)
     ladder = Temperatures(np.linspace(0.8, 2.0, temperatures))
-    choice = Choice(copies, Wanted(True, magnetization_modes=False), model.is_bipartite)
+    choice = Choice(copies, Quantities(True, magnetization_modes=False), model.is_bipartite)
     energies = reduced_of_run(model, choice, ladder).energies
     assert energies is not None
     assert energies.bins == bins

@@ -9,7 +9,7 @@ import pytest
 from engines import TEMPERED, configurations, ladder, overlaps, temper_both
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Quantities
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
@@ -115,7 +115,7 @@ def flat(m: LadderMeasurement) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("wanted", [OVERLAPS_ONLY, WITHOUT_TIMES])
 @pytest.mark.parametrize("name", SPLIT)
-def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, wanted: Wanted) -> None:
+def test_measurements_in_succession_are_those_of_single_ones(device: str, name: str, wanted: Quantities) -> None:
     one, other = (create_engine(SPLIT[name](), 9, Dynamics(), where) for where in (device, "cpu"))
     for engine in (one, other):
         engine.set_ladder(ladder(1.0, 2.4, 3), 3)

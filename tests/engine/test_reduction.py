@@ -10,7 +10,7 @@ from several import on_several
 
 from spinsim.engine.measuring import reduction as reducing
 from spinsim.engine.measuring.cpu_reduction import HostReduction
-from spinsim.engine.measuring.energies import SUMS
+from spinsim.engine.measuring.reduction import SUMS
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.lattice import cubic

@@ -11,7 +11,7 @@ from scipy import stats
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.exchange.ladder import holders
+from spinsim.engine.moves.exchange import holders
 from spinsim.model.ising import Ising
 
 NISHIMORI = 1 / np.arctanh(0.5)  # +-J with three of four bonds positive: E / N = -d / 2
@@ -129,7 +129,7 @@ def test_unpacked_rounds_in_one_call_have_the_bits_of_rounds_one_by_one(monkeypa
     model = ss.EdwardsAnderson(ss.cubic(3), samples=2, couplings="gaussian", seed=1, field=0.2)
     engines = []
     for long_round, threads in ((0, 6), (2**60, 6), (0, 1)):
-        monkeypatch.setattr("spinsim.engine.moves.metropolis.unpacked.cpu.UnpackedSweeper.long_round", long_round)
+        monkeypatch.setattr("spinsim.engine.moves.metropolis.unpacked.UnpackedSweeper.long_round", long_round)
         engine = create_engine(model, 135, Dynamics(seed=8), "cpu", threads=threads)
         engine.set_ladder(1 / np.geomspace(0.3, 2.0, 45), copies=3)
         engine.temper(3, 2)

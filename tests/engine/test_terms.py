@@ -23,8 +23,8 @@ from places import DATA
 
 from spinsim.engine import Dynamics, choose_packing, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ONLY
+from spinsim.engine.moves.metropolis import unpacked as cpu_of_unpacked
 from spinsim.engine.moves.metropolis.replica_packed import cpu
-from spinsim.engine.moves.metropolis.unpacked import cpu as cpu_of_unpacked
 from spinsim.errors import InputError
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph

@@ -14,8 +14,8 @@ from places import DATA
 from several import on_cpus
 
 import spinsim as ss
-from spinsim.engine.split.filling import copies_of_search, groups_of_search
-from spinsim.engine.update import OfModel
+from spinsim.engine.choosing import copies_of_search, groups_of_search
+from spinsim.engine.update import ModelSizes
 from spinsim.jobs.temper.settings import RESTART_AFTER
 from spinsim.model.ising import repeated
 from spinsim.run.search import Restarts, Search, seed_of_start
@@ -186,18 +186,18 @@ def test_groups_and_restarts_have_the_same_bits_on_a_gpu(until_sweep_140) -> Non
 
 
 def test_a_search_fills_its_device() -> None:
-    torus = OfModel(ss.EdwardsAnderson(ss.square(20), seed=1))
-    dense = OfModel(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200)))
+    torus = ModelSizes(ss.EdwardsAnderson(ss.square(20), seed=1))
+    dense = ModelSizes(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200)))
     assert [copies_of_search(torus, "cpu", many) for many in (4, 32, 48, 64, 200)] == [8, 4, 2, 2, 1]
     assert [copies_of_search(dense, device, 32) for device in ("cpu", "cuda")] == [1, 4]
     assert [groups_of_search(torus, "cpu", 128, threads) for threads in (1, 2, 64)] == [1, 2, 64]
     assert groups_of_search(torus, "cuda", 128, 2) == 132
     assert groups_of_search(dense, "cuda", 128, 2) == 132 * 16 // 128
-    many = OfModel(ss.EdwardsAnderson(ss.square(4), samples=100))
+    many = ModelSizes(ss.EdwardsAnderson(ss.square(4), samples=100))
     assert groups_of_search(many, "cpu", 128, 8) == 1
     assert groups_of_search(many, "cuda", 128, 8) == 6
     for sites, groups in ((20_000, 64), (10_000_000, 1)):  # G81; four groups would take more than there may be
-        large = OfModel(ss.EdwardsAnderson(ss.square(4), seed=1))
+        large = ModelSizes(ss.EdwardsAnderson(ss.square(4), seed=1))
         large.sites, large.bonds = sites, 2 * sites
         assert groups_of_search(large, "cpu", 128, 64) == groups
 
@@ -279,4 +279,4 @@ def test_large_problems_have_fewer_groups_on_a_gpu(name: str, groups: int) -> No
     size = {"square": (40, 50), "large": (100, 200)}[name]
     model = ss.EdwardsAnderson(ss.square(*size), seed=1)
     graph = ss.Ising(ss.Graph(model.sites, model.graph.edges), couplings=model.couplings)
-    assert groups_of_search(OfModel(graph), "cuda", 128, 2) == groups
+    assert groups_of_search(ModelSizes(graph), "cuda", 128, 2) == groups

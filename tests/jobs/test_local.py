@@ -8,7 +8,7 @@ from enumeration import Thermal
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.engine.measuring.in_time import world_line_sums
+from spinsim.engine.measuring.cpu import world_line_sums
 from spinsim.model.trotter import trotter
 from spinsim.packing import packed_spins
 

@@ -19,7 +19,7 @@ from resources import instantiations, programs
 import spinsim as ss
 from spinsim.cuda import compile as compiling
 from spinsim.cuda.launch import KEY, Launch, record
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.moves.move import Moment
 from spinsim.gemm import factors, rungs
 from spinsim.model.trotter import trotter
@@ -92,7 +92,7 @@ def update(model: ss.Ising) -> None:
     for move in (ss.Houdayer(), ss.SwendsenWang(), ss.SeededClusters()):
         engine.apply(move, Moment(np.array([0.5, 0.4]), 0, 1))
     for full in (False, True):
-        wanted = Wanted(full, times=(1, 2), even=True) if model.graph.slices > 1 else Wanted(full)
+        wanted = Quantities(full, times=(1, 2), even=True) if model.graph.slices > 1 else Quantities(full)
         engine.temper_measured(2, 1, 1, wanted, engine.reduction(reduced_run(Facts(model, 2, full), Ladder(2))))
     if model.graph.slices > 1:
         engine.local_squares()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.metropolis.packed.batches import Costs, build_batches
-from spinsim.engine.moves.metropolis.packed.classes import Classes
+from spinsim.engine.moves.metropolis.classes import Classes
+from spinsim.engine.moves.metropolis.replica_packed.batches import Costs, build_batches
 from spinsim.machine import compiled
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph, colouring

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import spinsim as ss
 from spinsim.analysis.sizes import compare_sizes
 from spinsim.cli import app
-from spinsim.engine import Planned, choose_packing
+from spinsim.engine import PlannedSizes, choose_packing
 from spinsim.engine.choosing import choose
-from spinsim.engine.update import OfModel
+from spinsim.engine.update import ModelSizes
 from spinsim.errors import InputError
 from spinsim.model.disorder import lattice_model
 from spinsim.model.graph import degrees_along
@@ -62,10 +62,10 @@ def test_the_update_of_what_is_planned_is_that_of_the_model(along, given: dict, 
     )
     model = build_model(settings, 2)
     assert choose_packing(model) is packing
-    found = OfModel(model)
+    found = ModelSizes(model)
     if packing is Packing.ANISOTROPIC:
         assert found.degrees_of_terms == degrees_along(along)
-        planned = Planned(
+        planned = PlannedSizes(
             model.lattice, 1, False, False, in_field=found.in_field, degrees_of_terms=degrees_along(along)
         )
         assert choose(planned) is choose(found)

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 import spinsim as ss
 from spinsim.analysis.figures.paper import ORANGE
 from spinsim.analysis.sizes import compare_sizes
-from spinsim.engine.moves.exchange.ladder import copy_pairs
+from spinsim.engine.moves.exchange import copy_pairs
 from spinsim.jobs.anneal.figures import configuration_figure
 from spinsim.model.cells import CELLS
 from spinsim.model.graph import colouring

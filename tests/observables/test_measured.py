@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.engine.measuring.correlations import Correlations, Wanted
+from spinsim.engine.measuring.correlations import Correlations, Quantities
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.jobs.ladder.result import Temperatures, contents_of_run, reduced_of_run
 from spinsim.model.trotter import isotropic, trotter
@@ -44,7 +44,7 @@ def test_files_have_a_series_and_sums_a_source_for_each_quantity(in_time: bool, 
     ladder = Temperatures(np.array([1.0, 2.0]))
     if in_time:
         model, ladder = trotter(model, 4), isotropic(np.array([0.3, 0.2]), 4)
-    wanted = Wanted(times=(1, 2) if in_time else (), even=even and in_time)
+    wanted = Quantities(times=(1, 2) if in_time else (), even=even and in_time)
     choice = Choice(copies, wanted, staggered=not in_time)
     names = [one.name for one in choice.quantities(model.lattice.dimension)]
     series = contents_of_run(model, choice, ladder).series

@@ -62,7 +62,7 @@ def test_slabs_move_as_the_whole_lattice(monkeypatch: pytest.MonkeyPatch, name: 
     same(parts.counts(), whole.counts())
     check_counts(parts)
     for engine in (parts, whole):
-        engine.timed_sweep(2)
+        engine.sweep(2)
         engine.restore(saved)
         engine.sweep(1)
         assert engine.half_sweep == 8

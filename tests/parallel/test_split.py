@@ -13,7 +13,7 @@ from several import OWN, on_cpus, same
 import spinsim as ss
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.devices import gpu_numbers, resolve_device
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.parallel import session
 from spinsim.parallel.session import OnNode
 
@@ -50,7 +50,7 @@ def test_an_engine_of_parts(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for engine in (whole, split):
         engine.set_beta(np.linspace(0.1, 1, 10))
         engine.sweep(2)
-        assert engine.timed_sweep(1) >= 0
+        engine.sweep(1)
         engine.wait()
     begun = split.begin_counts()
     split.sweep(1)
@@ -70,7 +70,7 @@ def test_a_ladder_of_parts(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         engine.prepare_measurements(3)
         engine.temper(3, 1)
         later = engine.begin_measurement()
-        others = engine.temper_measured(2, 1, 2, Wanted(full=False))
+        others = engine.temper_measured(2, 1, 2, Quantities(full=False))
         found.append([begun() for begun in (later, *others)])
     for one, other in zip(*found, strict=True):
         same(one._replace(spins=None), other._replace(spins=None))

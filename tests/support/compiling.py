@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.moves.houdayer.move import dimension_of
-from spinsim.engine.moves.metropolis.by_replica.cpu import Annealer
+from spinsim.engine.moves.houdayer import dimension_of
+from spinsim.engine.moves.metropolis.by_replica import Annealer
 from spinsim.engine.moves.move import Moment
 from spinsim.model.trotter import trotter
 from spinsim.sampling.temperatures import automatic_temperatures

@@ -7,10 +7,11 @@ import numpy.typing as npt
 import pytest
 from engines import DENSE, complete, normal, random_graph, random_signs, run_both
 
-from spinsim.engine.moves.metropolis.dense import cuda, cuda_bytes
-from spinsim.engine.moves.metropolis.dense.cuda_bytes import matrix
-from spinsim.engine.moves.metropolis.dense.cuda_signs import signs as of_signs
-from spinsim.engine.moves.metropolis.dense.update import DensePlan
+from spinsim.engine.moves.metropolis import dense_cuda as cuda
+from spinsim.engine.moves.metropolis import dense_cuda as cuda_bytes
+from spinsim.engine.moves.metropolis.dense import DensePlan
+from spinsim.engine.moves.metropolis.dense_cuda import matrix
+from spinsim.engine.moves.metropolis.dense_cuda import signs as of_signs
 from spinsim.model.ising import Ising
 
 KERNELS = {

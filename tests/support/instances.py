@@ -7,12 +7,12 @@ from itertools import product
 from spinsim.cuda.compile import FLAGS, Instances, instance
 from spinsim.engine.measuring.cuda_reduction import MERGED
 from spinsim.engine.moves.fortuin_kasteleyn.cuda import INSTANCES as FORTUIN_KASTELEYN
-from spinsim.engine.moves.fortuin_kasteleyn.lattice.cuda import INSTANCES as CLUSTERS_OF_LATTICES
-from spinsim.engine.moves.houdayer.cuda import FILE as HOUDAYER_FILE
-from spinsim.engine.moves.houdayer.cuda import KEPT
-from spinsim.engine.moves.metropolis.dense.cuda_bytes import CLUSTER, serves
-from spinsim.engine.moves.metropolis.packed.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
-from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import TREE_BITS
+from spinsim.engine.moves.fortuin_kasteleyn.lattice_cuda import INSTANCES as CLUSTERS_OF_LATTICES
+from spinsim.engine.moves.houdayer_cuda import FILE as HOUDAYER_FILE
+from spinsim.engine.moves.houdayer_cuda import KEPT
+from spinsim.engine.moves.metropolis.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
+from spinsim.engine.moves.metropolis.dense_cuda import CLUSTER, serves
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TREE_BITS
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS

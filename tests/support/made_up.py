@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import spinsim as ss
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.inputs.numbers import as_text
 from spinsim.jobs.ladder.result import EXCHANGES, Temperatures, contents_of_run
 from spinsim.jobs.temper.run import TemperResult, read
@@ -76,7 +76,7 @@ def in_record(
     settings = {"temperatures": as_text(ladder), "sweeps": steps * every, "measure_every": every}
     config = build_config(Temper, {"temper": settings, "run": {"seed": seed, "replicas": copies}})
     config = replace(config, model=ModelSettings(instance=f"{GIVEN_MODEL}{model.name}"))
-    contents = contents_of_run(model, Choice(copies, Wanted(False)), Temperatures(ladder))
+    contents = contents_of_run(model, Choice(copies, Quantities(False)), Temperatures(ladder))
     plan = SimpleNamespace(model=model, attributes=provenance(config, model, ["made up"]), extends=None)
     recording = Recording(plan, contents, steps, {"engine": "none", "devices": "none"})
     for step in range(steps):

@@ -10,11 +10,21 @@ import numpy as np
 from engines import DENSE, GENERAL_TERMS_TEMPERED, ladder
 
 from spinsim.engine import Dynamics, create_engine
-from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Quantities
 from spinsim.engine.measuring.cpu_reduction import Best, HostReduction
-from spinsim.engine.measuring.energies import COUNTS, SUMS, shift_of
-from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, LEVELS, Reduced, Source, Term, block_length
-from spinsim.engine.moves.exchange.ladder import copy_pairs
+from spinsim.engine.measuring.reduction import (
+    ABSOLUTE,
+    CONNECTED,
+    COUNTS,
+    LEVELS,
+    SUMS,
+    Reduced,
+    Source,
+    Term,
+    block_length,
+    shift_of,
+)
+from spinsim.engine.moves.exchange import copy_pairs
 from spinsim.engine.protocols import Engine, LadderMeasurement, Reduction
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
@@ -37,7 +47,7 @@ class Run(NamedTuple):
     make: Callable[[], Ising]
     beta: np.ndarray
     copies: int
-    wanted: Wanted = Wanted(magnetization_modes=False)
+    wanted: Quantities = Quantities(magnetization_modes=False)
 
     def reduced(self, model: Ising) -> Reduced:
         """All that such a run adds up."""
@@ -55,7 +65,7 @@ def glass(samples: int) -> Callable[[], Ising]:
     return lambda: EdwardsAnderson(cubic(4), samples=samples, seed=1)
 
 
-IN_TIME = Wanted(times=(1, 2), even=True)
+IN_TIME = Quantities(times=(1, 2), even=True)
 PAIRS = np.stack([np.full(4, 0.5), np.linspace(0.3, 0.6, 4)], 1)
 RUNS = {
     "glass": Run(glass(3), ladder(0.8, 2.0, 4), 2),
@@ -66,7 +76,7 @@ RUNS = {
     "field-many-samples": Run(lambda: EdwardsAnderson(square(4), samples=16, field=0.5), ladder(0.5, 2.0, 2), 5),
     "in-time": Run(lambda: trotter(EdwardsAnderson(square(3), samples=2), 6), ladder(2.0, 4.0, 3), 2, IN_TIME),
     "in-time-terms": Run(lambda: trotter(EdwardsAnderson(square(3), samples=2), 4, by_term=True), PAIRS, 2, IN_TIME),
-    "in-time-terms-gaussian": Run(*GENERAL_TERMS_TEMPERED["gaussian-gamma"], Wanted(times=(1,))),
+    "in-time-terms-gaussian": Run(*GENERAL_TERMS_TEMPERED["gaussian-gamma"], Quantities(times=(1,))),
     "overlaps-alone": Run(glass(2), ladder(0.8, 2.0, 3), 2, OVERLAPS_ONLY),
     "one-copy": Run(glass(2), ladder(0.8, 2.0, 5), 1),
     "many-replicas": Run(lambda: EdwardsAnderson(square(4)), ladder(0.8, 2.0, 9), 15),
@@ -83,7 +93,9 @@ def begin(run: Run, device: str) -> tuple[Engine, Reduced]:
     return engine, run.reduced(model)
 
 
-def measure(engine: Engine, wanted: Wanted, count: int, reduction: Reduction | None = None) -> list[LadderMeasurement]:
+def measure(
+    engine: Engine, wanted: Quantities, count: int, reduction: Reduction | None = None
+) -> list[LadderMeasurement]:
     """Measurements that are all fetched, and added up too."""
     return [begun() for begun in engine.temper_measured(count, 1, 1, wanted, reduction)]
 

@@ -33,15 +33,10 @@ def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 
 @kernel
 def total_energies(spins, edges, of_first, couplings, fields, energy, magnetization):  # type: ignore[no-untyped-def]
-    """Add total energies in quanta and magnetisations of unpacked ``spins``, int8 (sites, replicas).
+    """Add energies in quanta, (1 or 2 terms, replicas), and magnetisations of ``spins``, int8 (sites, replicas).
 
-    Sums are below 2^53, where float64 is exact; vector units have no product of 64-bit integers.
-
-    Args:
-        edges: End sites of the bonds, (bonds, 2).
-        of_first: How many of them, the first ones, belong to term 0, as all fields do.
-        energy: (1 or 2 terms, replicas), added to.
-        magnetization: (replicas,), added to.
+    The first ``of_first`` bonds belong to term 0, as all fields do. Sums are below 2^53, where float64 is exact; vector
+    units have no product of 64-bit integers.
     """
     for term in range(energy.shape[0]):
         total = np.zeros(magnetization.size)
@@ -74,14 +69,9 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
 def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, counts):  # type: ignore[no-untyped-def]
     """Count what replicas from ``begin`` to before ``end`` of some samples have, which are whole chunks.
 
-    Args:
-        edges, of_first: As ``total_energies`` takes them.
-        couplings: In quanta, (1 or all samples, bonds).
-        fields: In quanta, (1 or all samples, sites).
-        sublattice: Sites of the first sublattice.
-        size, memory: As ``pack_chunks`` takes them, of these samples.
-        counts: Written, int64 (numbers, samples, replicas): energies of each term, sums of spins and of those of the
-            first sublattice.
+    ``couplings`` and ``fields`` are in quanta, (1 or all samples, bonds or sites), ``sublattice`` the sites of the
+    first one, ``size`` and ``memory`` as ``pack_chunks`` takes them. ``counts`` (numbers, samples, replicas) is
+    written: energies of each term, sums of spins and of those of the first sublattice.
     """
     sites, terms, replicas = fields.shape[1], counts.shape[0] - 2, counts.shape[2]
     for k in range(memory.shape[0]):

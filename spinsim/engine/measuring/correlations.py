@@ -10,12 +10,14 @@ and fourth powers are added up, and correlations in time (``in_time/``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.moves.exchange.ladder import Ladder, copy_pairs
+from spinsim.engine.moves.exchange import Ladder, copy_pairs
+from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, wave
 
@@ -49,7 +51,7 @@ class Correlations(NamedTuple):
     link_overlap_in_space: Integers
 
 
-class Wanted(NamedTuple):
+class Quantities(NamedTuple):
     """Choice of what is measured of copies at equal temperatures beside their overlaps."""
 
     full: bool = True  # True if link overlaps and modes are, and in models of space and time what slices have in common
@@ -59,8 +61,8 @@ class Wanted(NamedTuple):
     magnetization_modes: bool = True  # True if modes of the spins are among what is ``full``, beside those of overlaps
 
 
-WITHOUT_TIMES: Final = Wanted()  # all but correlations in time, whose times a caller must choose
-OVERLAPS_ONLY: Final = Wanted(full=False)
+WITHOUT_TIMES: Final = Quantities()  # all but correlations in time, whose times a caller must choose
+OVERLAPS_ONLY: Final = Quantities(full=False)
 
 
 def overlaps_only(overlap: Integers, ladder: Ladder) -> Correlations:
@@ -99,6 +101,35 @@ def layers(lattice: Lattice, axis: int) -> Items:
     return in_segments(sites.reshape(-1, 1), sites.shape[1])
 
 
+def slices(graph: Graph) -> Items:
+    """Returns the sites of a graph of space and time slice by slice; each slice is a segment."""
+    sites = graph.world_lines().T
+    return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
+
+
+def pairs_in_time(lines: npt.NDArray[np.integer], times: Sequence[int]) -> Items:
+    """Returns each item of ``lines`` (lines, slices) with that of its line at a later time, a segment for each time."""
+    ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
+    return in_segments(np.concatenate(ends).astype(np.int32), lines.size)
+
+
+def lines_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
+    """Returns the items that stand for bonds in space at each slice, (bonds, slices)."""
+    slices = graph.slices
+    return np.arange(len(graph.bonds_in_space()) * slices, dtype=np.int32).reshape(-1, slices)
+
+
+def all_bonds_in_space(graph: Graph) -> Items:
+    """Returns these items in segments without a meaning."""
+    return in_segments(lines_of_bonds(graph).reshape(-1, 1), CHUNK)
+
+
+def ends_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
+    """Returns both ends of each of these items, (items, 2)."""
+    lines = graph.world_lines()
+    return np.stack([lines[end] for end in graph.bonds_in_space().T], axis=-1).reshape(-1, 2).astype(np.int32)
+
+
 def waves(lattice: Lattice | None) -> list[Floats]:
     """The smallest wave of each axis: cosines and sines at each of its layers, (2, layers); none without a lattice."""
     by_axis = []
@@ -110,12 +141,7 @@ def waves(lattice: Lattice | None) -> list[Floats]:
 def compared(
     holder: npt.NDArray[np.integer], copies: int, reference: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Replicas of one sample that are compared: first pairs of copies, then each of ``holder`` with the reference.
-
-    Args:
-        holder: Replica at each temperature, (copies, temperatures).
-        reference: Number of a replica whose bits are all 0.
-    """
+    """Replicas of one sample that are compared: pairs of copies, then each of ``holder`` with the all-0 reference."""
     pairs = copy_pairs(copies)
     holders = holder.reshape(-1).astype(np.int64)
     one = np.concatenate([holder[pairs[:, 0]].reshape(-1), holders])
@@ -133,12 +159,6 @@ def by_kind(values: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
 
 
 def modes_by_kind(modes: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
-    """Modes (samples, compared, axes) of overlaps and of spins; these have no axes where they were not asked for.
-
-    Args:
-        modes: Of pairs of copies, then of copies where these were compared with the reference.
-        shape: (samples, pairs, temperatures).
-        of_spins: True if modes of spins were asked for.
-    """
+    """Modes (samples, compared, axes) of overlaps and of spins; these have no axes where they were not asked for."""
     of_overlaps, of_copies = by_kind(modes, shape)
     return of_overlaps, of_copies if of_spins else np.empty((shape[0], copies, shape[2], 0))

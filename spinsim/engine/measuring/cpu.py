@@ -1,4 +1,9 @@
-"""Measuring a ladder on the CPU: numbers by temperature, and correlations of copies at equal temperatures."""
+"""Measuring a ladder on the CPU: numbers by temperature, and correlations of copies at equal temperatures.
+
+Models of space and time are counted further. The product of the spins of a bond in space is an operator of even parity.
+It is counted as a spin is, in words with a bit for each bond at each slice, bond by bond as world lines are: bond b at
+slice tau is item tau + slices b.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +17,130 @@ import numpy.typing as npt
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Items,
-    Wanted,
+    Quantities,
     all_bonds,
+    all_bonds_in_space,
     all_sites,
+    by_kind,
+    compared,
+    ends_of_bonds,
     layers,
+    lines_of_bonds,
     overlaps_only,
+    pairs_in_time,
+    slices,
     waves,
 )
-from spinsim.engine.measuring.cpu_comparison import Along, WordList, compare_ladder, word_list, word_lists
-from spinsim.engine.measuring.in_time import CpuInTime, InTimeCounts
-from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.ladder import copy_pairs
-from spinsim.engine.protocols import Counts, LadderMeasurement, Spins
+from spinsim.engine.measuring.cpu_comparison import (
+    Along,
+    WordList,
+    compare_ladder,
+    count_items,
+    second_and_fourth_powers,
+    word_list,
+    word_lists,
+)
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import CpuTempering, Ladder, copy_pairs
+from spinsim.engine.protocols import LadderMeasurement, Spins, bits_of
 from spinsim.machine.compiled import kernel
+from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.packing import block_count
+from spinsim.packing import LANES, Bits, block_count, spins_up
 
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
+
+
+class CpuInTime:
+    """Counts what models of space and time have more than others, from replica-packed words; of others nothing."""
+
+    def __init__(self, graph: Graph, wanted: Quantities) -> None:
+        self.slices = slices(graph) if graph.slices > 1 else None
+        self.times, self.sites = wanted.times, graph.sites
+        self.pairs = pairs_in_time(graph.world_lines(), wanted.times) if wanted.times else None
+        self.even = wanted.even
+        if wanted.even:
+            self.ends, self.bonds = ends_of_bonds(graph), all_bonds_in_space(graph)
+            self.pairs_of_bonds = pairs_in_time(lines_of_bonds(graph), wanted.times)
+
+
+class InTimeCounts:
+    """Counts of all samples."""
+
+    def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
+        self._lists, self._copies = lists, ladder.copies
+        self._shape = samples, len(copy_pairs(ladder.copies)), ladder.temperatures
+        self._first, times = self._shape[1] * self._shape[2], len(lists.times)
+        self._powers = np.zeros((samples, self._first + ladder.replicas, 2 if lists.slices else 0), np.int64)
+        self._in_time = np.empty((samples, ladder.replicas, times), np.int64)
+        self._even = np.empty((samples, ladder.replicas, times if lists.even else 0), np.int64)
+        self._in_space = np.empty((samples, self._shape[1] if lists.even else 0, ladder.temperatures), np.int64)
+
+    def count(self, k: int, words: Words, holder: Integers) -> None:
+        """Count sample k, whose ``words`` (blocks, sites, 2) and replicas (copies, temperatures) are given."""
+        lists, first = self._lists, self._first
+        if not (lists.slices or lists.pairs):
+            return
+        one, other = compared(holder, self._copies, LANES * len(words))
+        if lists.slices:
+            differing = count_items(words, lists.slices, one, other)
+            self._powers[k] = 0
+            second_and_fourth_powers(differing, lists.slices.size, self._powers[k])
+        if lists.pairs:
+            self._in_time[k] = lists.sites - 2 * count_items(words, lists.pairs, one[first:], other[first:]).T
+        if lists.even:
+            products = np.ascontiguousarray(words[:, lists.ends[:, 0]] ^ words[:, lists.ends[:, 1]])
+            differing = count_items(products, lists.bonds, one[:first], other[:first]).sum(axis=0)
+            self._in_space[k] = len(lists.ends) - 2 * differing.reshape(self._shape[1:])
+            in_time = count_items(products, lists.pairs_of_bonds, one[first:], other[first:])
+            self._even[k] = len(lists.ends) - 2 * in_time.T
+
+    def results(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+        """Return the last five fields of ``Correlations``, views of what is counted."""
+        samples, _, temperatures = self._shape
+        of_copies = samples, self._copies, temperatures, -1 if self._lists.times else 0
+        in_time = self._in_time.reshape(of_copies)
+        even = self._even.reshape(*of_copies[:3], -1 if self._lists.even else 0)
+        return *by_kind(self._powers, self._shape), in_time, even, self._in_space
+
+
+def shape_of_sums(model: Ising, ladder: Ladder) -> tuple[int, int, int, int]:
+    """Returns (samples, copies, places, sites of space) of a model of space and time."""
+    return model.samples, ladder.copies, ladder.temperatures, model.sites // model.graph.slices
+
+
+def world_line_sums(graph: Graph, bits: Bits) -> Integers:
+    """Returns the sum of spins over the slices of each site of space, (..., sites of space), of bits (..., bytes)."""
+    slices, in_cell = graph.slices, graph.lattice.cell.sites if graph.lattice else 1
+    outer = bits.shape[:-1]
+    if in_cell == 1 and slices % 8 == 0:  # a site's slices are whole bytes
+        up = spins_up(bits.reshape(*outer, -1, slices // 8))
+    else:
+        spins = np.unpackbits(bits, axis=-1, count=graph.sites, bitorder="little")
+        up = spins.reshape(*outer, -1, slices, in_cell).sum(axis=-2, dtype=np.int64).reshape(*outer, -1)
+    return np.asarray(2 * up - slices)
+
+
+class HostSquares:
+    """``LocalSquares`` that fetches configurations and adds them up on the host."""
+
+    def __init__(self, model: Ising, ladder: Ladder) -> None:
+        self._graph, self._replicas = model.graph, ladder.replicas
+        self._sums = np.zeros(shape_of_sums(model, ladder), np.int64)
+
+    def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
+        for k, sums in enumerate(self._sums):
+            squares = world_line_sums(self._graph, bits_of(spins, k, self._replicas)) ** 2
+            sums += squares[holder[k]]
+
+    def sums(self) -> Integers:
+        return self._sums.copy()
+
+    def set_sums(self, sums: Integers) -> None:
+        self._sums[...] = sums
+
+
 Floats = npt.NDArray[np.float64]
 
 Keep = Callable[[slice], None]
@@ -80,17 +191,12 @@ def _compare(orders: Sequence[WordList], bonds: Items) -> Callable[..., None]:
 class Measurement:
     """Room for a measurement of a ladder, which is filled sample by sample.
 
-    Args:
-        in_time: Lists of what models of space and time have.
-        terms: Terms of the energy that counts tell apart.
-        keep: Keeps those of some samples; None for a measurement that nobody reads, in which exchanges go on.
-
-    Attributes:
-        holder: Replica at each temperature, (samples, copies, temperatures).
+    ``keep`` keeps configurations of some samples; it is None for a measurement that nobody reads, in which exchanges go
+    on. ``holder`` is the replica at each temperature, (samples, copies, temperatures).
     """
 
     def __init__(
-        self, model: Ising, tempering: CpuTempering, wanted: Wanted, in_time: CpuInTime, spins: Spins, terms: int,
+        self, model: Ising, tempering: CpuTempering, wanted: Quantities, in_time: CpuInTime, spins: Spins, terms: int,
         keep: Keep | None,
     ) -> None:  # fmt: skip
         ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
@@ -139,13 +245,7 @@ def sort_numbers(  # type: ignore[no-untyped-def]
     quantum, holder, holder_32, energies, magnetizations, of_sublattices, place, energy, magnetization, staggered,
     begin, end,
 ):  # fmt: skip
-    """Sort numbers of some samples' replicas by copy and temperature, from ``begin`` to before ``end``.
-
-    Args:
-        holder, holder_32, energies, magnetizations, of_sublattices: Written, (samples, copies, temperatures).
-        place: Temperature of each replica, (samples, replicas).
-        energy, magnetization, staggered: Counts of these samples, (samples, replicas).
-    """
+    """Sort numbers (samples, replicas) of some samples by copy and temperature."""
     temperatures = holder.shape[2]
     for sample in range(begin, end):
         k = sample - begin
@@ -162,9 +262,9 @@ class CpuMeasuring:
 
     def __init__(self, model: Ising, compare: Compare, words_of: Callable[[slice], Words], terms: int) -> None:
         self._model, self._compare, self._words_of, self._terms = model, compare, words_of, terms
-        self._in_time: dict[Wanted, CpuInTime] = {}
+        self._in_time: dict[Quantities, CpuInTime] = {}
 
-    def begin(self, tempering: CpuTempering, wanted: Wanted, spins: Spins, keep: Keep | None = None) -> Measurement:
+    def begin(self, tempering: CpuTempering, wanted: Quantities, spins: Spins, keep: Keep | None = None) -> Measurement:
         """Make room for a measurement; arguments are those of ``Measurement``."""
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
@@ -182,6 +282,6 @@ class CpuMeasuring:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])
 
-    def words(self, wanted: Wanted, replicas: int) -> int:
+    def words(self, wanted: Quantities, replicas: int) -> int:
         """Words of 128 spins whose update takes about as long as a measurement of all samples."""
         return self._model.samples * self._model.sites * block_count(replicas) * (1 + (FULLY if wanted.full else 1))

@@ -222,12 +222,9 @@ def square_waves(real, imaginary, squares):  # type: ignore[no-untyped-def]
 
 @kernel
 def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, begin, end):  # type: ignore[no-untyped-def]
-    """Compare copies of some samples at equal temperatures, from ``begin`` to before ``end``.
+    """Compare copies of samples from ``begin`` to before ``end`` at equal temperatures, as ``Compared`` has results.
 
-    Args:
-        orders: ``WordList`` of sites, with layers along all axes in the first or each in one.
-        state: Words of these samples, uint64 (samples, blocks, sites, 2).
-        holder, overlap, link_overlap, modes: Of all samples, as ``Compared`` has them.
+    ``orders`` are of sites, with layers along all axes in the first or each in one.
     """
     mine, is_first = slice(begin, end), True
     for sites in orders:
@@ -240,15 +237,11 @@ def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, b
 
 @kernel
 def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ignore[no-untyped-def]
-    """Compare copies of some samples at equal temperatures.
+    """Compare copies of some samples, whose replicas at each temperature are ``holder``.
 
-    Args:
-        state: uint64 (samples, blocks, sites, 2).
-        holder: Replica at each temperature, (samples, copies, temperatures).
-        overlap: Set to the sum over items of the product of both copies, (samples, pairs, temperatures), if it
-            ``is_wanted``.
-        modes: Set to squared modes along the axes of ``items``, (axes, samples, pairs, then copies if wanted,
-            temperatures): |sum over x of v_x exp(i k x)|^2, v_x = size - 2 differing[x], added up in the order of x.
+    ``overlap`` (samples, pairs, temperatures) is set to the sum over items of the product of both copies, if it
+    ``is_wanted``; ``modes`` (axes, samples, pairs, then copies if wanted, temperatures) to |sum over x of v_x exp(i k
+    x)|^2, v_x = size - 2 differing[x], added up in the order of x.
     """
     copies, temperatures = holder.shape[1:]
     rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.device import cupy, require_memory
-from spinsim.cuda.launch import SIZE, Fields, Launch, record, struct_type
-from spinsim.cuda.totals import Fetched, Totals, TotalsPool
+from spinsim.cuda.launch import ADDRESS, SIZE, Fetched, Fields, Launch, Totals, TotalsPool, record, struct_type
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
+from spinsim.engine.measuring.cpu import Integers, shape_of_sums
 from spinsim.engine.measuring.cuda_comparison import Comparison
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
 from spinsim.engine.measuring.sums import CudaCounting, Linear
-from spinsim.engine.moves.exchange.cuda import CudaTempering
-from spinsim.engine.moves.exchange.ladder import Exchange
+from spinsim.engine.moves.exchange import Exchange, Ladder
+from spinsim.engine.moves.exchange_cuda import CudaTempering
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.protocols import Begun, KeptSpins, LadderMeasurement, Spins
 from spinsim.machine.memory import on_gpu
@@ -64,9 +64,7 @@ class CopiedSpins(KeptSpins):
 class StateCopies:
     """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
 
-    Attributes:
-        made: The event behind the last copy.
-        compared: The event behind the last kernel that reads them.
+    The event ``made`` is behind the last copy, ``compared`` behind the last kernel that reads them.
     """
 
     def __init__(self, device: int, copies: Any, reads: Any) -> None:
@@ -143,16 +141,10 @@ class Measurements(NamedTuple):
 
 
 class Measuring:
-    """Measurements of one engine's present ladder.
+    """Measurements of one engine's present ladder, of which ``most`` are made in succession.
 
-    Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them.
-
-    Args:
-        counting: Of the three sums, or four, that numbers follow from.
-        most: Measurements that are made in succession.
-
-    Attributes:
-        record: Where the numbers of a measurement go, and how they follow from sums.
+    Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them. ``record``
+    says where the numbers of a measurement go, and how they follow from sums.
     """
 
     def __init__(
@@ -268,25 +260,21 @@ MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and
 
 
 class LadderMeasuring:
-    """Measurements of one engine's present ladder, as full as they are wanted.
-
-    Args:
-        compare: Makes what compares copies of the ladder, as fully as is wanted.
-    """
+    """Measurements of one engine's present ladder; ``compare`` compares its copies as fully as is wanted."""
 
     def __init__(
         self, model: Ising, queue: Queue, tempering: CudaTempering, counting: CudaCounting,
-        compare: Callable[[CudaTempering, Wanted], Comparison], state: Any,
+        compare: Callable[[CudaTempering, Quantities], Comparison], state: Any,
     ) -> None:  # fmt: skip
         self._queue, self._tempering, self._state = queue, tempering, state
         self._counting, self._compare, self._copy_pool = counting, compare, CopyPool(queue.device, queue.stream)
-        self._ready: dict[Wanted, Measuring] = {}
+        self._ready: dict[Quantities, Measuring] = {}
         pairs = len(tempering.copies) * tempering.ladder.temperatures
         axes = model.embedding.dimension if model.embedding else 0
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
         self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
 
-    def of(self, wanted: Wanted) -> Measuring:
+    def of(self, wanted: Quantities) -> Measuring:
         if wanted not in self._ready:
             comparison = self._compare(self._tempering, wanted)
             self._ready[wanted] = Measuring(
@@ -294,8 +282,62 @@ class LadderMeasuring:
             )
         return self._ready[wanted]
 
-    def prepare(self, kept: int, wanted: Wanted) -> None:
+    def prepare(self, kept: int, wanted: Quantities) -> None:
         """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
         measuring = self.of(wanted)
         require_memory(self._queue.device, kept * self.at_once * int(self._state.nbytes), KEEPING)
         measuring.prepare(self._state)
+
+
+SQUARES_THREADS: Final = 256
+SQUARES_LINES: Final = 16  # that a thread block takes
+LINES_TYPE: Final = struct_type(
+    places=ADDRESS, holder=ADDRESS, sums=ADDRESS, **dict.fromkeys(("lines", "slices", "replicas"), SIZE)
+)
+
+
+class CudaSquares:
+    """``LocalSquares`` on the device that holds the spins; ``place`` is where each site stands, None: at its number."""
+
+    def __init__(
+        self, device: int, model: Ising, ladder: Ladder, place: npt.NDArray[np.uint32] | None, kernel: str,
+        blocks: int, width: dict[str, np.uint32],
+    ) -> None:  # fmt: skip
+        lines, self._shape = model.graph.world_lines(), shape_of_sums(model, ladder)
+        room = 8 * int(np.prod(self._shape)) + 4 * (lines.size + model.samples * ladder.replicas)
+        require_memory(device, room, f"sums for local susceptibilities of {model.name}")
+        self._device, self._grid = device, (-(-len(lines) // SQUARES_LINES), blocks, model.samples)
+        with on_gpu(device):
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            with self._stream:
+                places = cupy.asarray((lines if place is None else place[lines]).astype(np.int32))
+                self._holder = cupy.zeros(self._shape[:3], cupy.int32)
+                self._sums = cupy.zeros(self._shape, cupy.int64)
+        self._kept = places  # the record holds addresses alone
+        to = record(
+            LINES_TYPE, places=places, holder=self._holder, sums=self._sums,
+            lines=len(lines), slices=model.graph.slices, replicas=ladder.replicas,
+        )  # fmt: skip
+        given = {"state": np.uint64(0), "sites": np.uint32(model.sites), **width, "to": to}
+        self._launch = Launch(device, "measuring/local.cu", kernel, given)
+
+    def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
+        """Queue adding the configurations of a measurement, which this engine has made."""
+        if not isinstance(spins, CopiedSpins):
+            raise TypeError("local susceptibilities are added up of the configurations that a measurement holds")
+        of_replicas = np.array(holder, np.int32)  # pinned memory may get other numbers before the copy begins
+
+        def queue(stream: Any, state: int) -> None:
+            self._holder.data.copy_from_host_async(of_replicas.ctypes.data, of_replicas.nbytes, stream)
+            self._launch(stream, self._grid, SQUARES_THREADS, state=state)
+
+        spins.queue_read(self._stream, queue)
+
+    def sums(self) -> Integers:
+        with on_gpu(self._device), self._stream:
+            return np.asarray(self._sums.get())
+
+    def set_sums(self, sums: Integers) -> None:
+        with on_gpu(self._device), self._stream:
+            self._sums.set(np.ascontiguousarray(sums))
+            self._stream.synchronize()

@@ -13,22 +13,20 @@ from spinsim.cuda.launch import SIZE, Launch, address, record, struct_type
 from spinsim.engine.measuring.correlations import (
     Correlations,
     Items,
-    Wanted,
+    Quantities,
     all_bonds,
+    all_bonds_in_space,
     all_sites,
     by_kind,
-    layers,
-    modes_by_kind,
-    waves,
-)
-from spinsim.engine.measuring.in_time import (
-    all_bonds_in_space,
     ends_of_bonds,
+    layers,
     lines_of_bonds,
+    modes_by_kind,
     pairs_in_time,
     slices,
+    waves,
 )
-from spinsim.engine.moves.exchange.cuda import CudaTempering
+from spinsim.engine.moves.exchange_cuda import CudaTempering
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
@@ -46,10 +44,7 @@ def fits_in_time(slices: int) -> bool:
 class InTime:
     """Counts pairs in time whose spins, or products of neighbours' spins, differ.
 
-    Args:
-        places: Where each of them stands, (lines, slices).
-        times: Slices from one of a pair to the other.
-        shape: Of the state, (samples, blocks).
+    ``places`` (lines, slices) are where each stands, ``shape`` is (samples, blocks).
     """
 
     def __init__(
@@ -148,7 +143,7 @@ class Compared:
         count: Pairs of replicas of a sample, and each replica alone where spins have modes, slices or times.
     """
 
-    def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Wanted) -> None:
+    def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Quantities) -> None:
         self.device, self.model, self.tempering, self.wanted = device, model, tempering, wanted
         self.full, self.times = full, times = wanted.full, wanted.times
         ladder = tempering.ladder
@@ -166,10 +161,9 @@ class Compared:
 
 
 class PartSums:
-    """The sums of parts on the device, of as many samples as are compared in one launch.
+    """The sums of parts on the device, of as many samples as are compared ``together`` in one launch.
 
-    Attributes:
-        sums: Of each part, uint32 (samples, segments, compared); None where its total alone is wanted.
+    Of each part they are uint32 (samples, segments, compared); None where its total alone is wanted.
     """
 
     def __init__(self, compared: Compared, parts: list[Part]) -> None:
@@ -198,12 +192,7 @@ class Counting:
 
 
 class Comparison:
-    """Comparison of copies at equal temperatures of one ladder.
-
-    Args:
-        in_time: What counts pairs in time, where they are no part.
-        products: What counts products of neighbours in space, if they are wanted.
-    """
+    """Comparison of copies at equal temperatures of one ladder."""
 
     def __init__(
         self, compared: Compared, part_sums: PartSums, counting: Counting,
@@ -332,13 +321,10 @@ def compare_replicas(
     compared: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
     in_time: InTime | None = None, products: Products | None = None,
 ) -> Comparison:  # fmt: skip
-    """Returns the comparison of replica-packed and unpacked spins.
+    """The comparison of replica-packed and unpacked spins.
 
-    Args:
-        width: Its arguments that say how wide a state is.
-        place: Where each site stands; None: at its number.
-        in_time: What counts pairs in time; None: lists as for all else.
-        products: What counts products of neighbours in space, if they are wanted.
+    ``width`` has arguments of the kernel that say how wide a state is, ``place`` where each site stands, None: at its
+    number. Without ``in_time`` pairs in time are counted by lists as all else.
     """
     items, parts = _listed(compared)
     in_layers = any(part.are_slices for part in parts)

@@ -14,12 +14,23 @@ import numpy.typing as npt
 from spinsim.cuda.compile import instance
 from spinsim.cuda.device import cupy, multiprocessors, require_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cuda_comparison import Compared
-from spinsim.engine.measuring.energies import COUNTS, RANGE, is_halved, left_in_unit
-from spinsim.engine.measuring.energies import SUMS as ENERGY_SUMS
-from spinsim.engine.measuring.reduction import CONNECTED, Reduced, Source, Tables, blocks_of, left_in_block, tables_of
-from spinsim.engine.moves.exchange.ladder import copy_pairs
+from spinsim.engine.measuring.reduction import (
+    CONNECTED,
+    COUNTS,
+    RANGE,
+    Reduced,
+    Source,
+    Tables,
+    blocks_of,
+    is_halved,
+    left_in_block,
+    left_in_unit,
+    tables_of,
+)
+from spinsim.engine.measuring.reduction import SUMS as ENERGY_SUMS
+from spinsim.engine.moves.exchange import copy_pairs
 from spinsim.engine.protocols import Configurations, LowestStates
 from spinsim.machine.memory import on_gpu
 from spinsim.model.ising import Ising
@@ -43,11 +54,7 @@ class Fetched(np.ndarray[Any, Any]):
 
 
 class CudaLowest:
-    """The lowest energy of every replica, and a copy of each sample's state at its lowest.
-
-    Args:
-        state: The spins on the device, samples along the first axis.
-    """
+    """The lowest energy of every replica, and a copy of each sample's state, along the first axis, at its lowest."""
 
     def __init__(
         self, device: int, model: Ising, replicas: int, state: Any,
@@ -83,12 +90,9 @@ class CudaLowest:
     def queue(self, stream: Any, numbers: int, size: int, count: int, energy: int, holder: int, state: int) -> None:
         """Queue measurements in succession.
 
-        Args:
-            numbers: Address of the first one's numbers.
-            size: Words from those of a measurement to the next one's.
-            energy: Word at which the energies of a measurement begin, by copy and place.
-            holder: Word at which their replicas begin.
-            state: Address of the first one's spins, behind which those of the next ones follow.
+        ``numbers`` and ``state`` are addresses of the first one's numbers and spins, behind which those of the next
+        ones follow, ``size`` words of numbers each; energies and replicas by copy and place begin at words ``energy``,
+        ``holder``.
         """
         before, after = self._so_far_at[self._parity], self._so_far_at[1 - self._parity]
         where = {"energy": energy, "holder": holder, "state": state, "before": before, "after": after}
@@ -155,11 +159,7 @@ ENERGIES: Final = struct_type(
 
 
 class CudaEnergies:
-    """The sums over energy of a reduction, in its arrays.
-
-    Args:
-        tables: ``scales``, ``constants`` and ``pairs`` on the device.
-    """
+    """The sums over energy of a reduction, in its arrays."""
 
     def __init__(
         self, device: int, reduced: Reduced, arrays: dict[str, Any], size: int, energy: Any, terms: Any, **tables: Any
@@ -240,7 +240,7 @@ class Buffer(NamedTuple):
     axes: int  # axes of modes
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Quantities:
         """Kind of measurement, by which buffers of one ladder differ."""
         return self.compared.wanted
 
@@ -267,11 +267,7 @@ class Buffer(NamedTuple):
 
 
 class CudaReduction:
-    """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met.
-
-    Args:
-        state: The spins on the device, as those of measurements are.
-    """
+    """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met."""
 
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
@@ -292,8 +288,8 @@ class CudaReduction:
                 self._pairs = cupy.asarray(copy_pairs(reduced.copies).astype(np.int32).reshape(-1, 2))
                 self._added.record(self._reads)
             self._lowest = CudaLowest(device, reduced.model, reduced.copies * reduced.places, state, read, self._reads)
-        self._launches: dict[Wanted, Launch] = {}
-        self._energies: dict[Wanted, CudaEnergies] = {}
+        self._launches: dict[Quantities, Launch] = {}
+        self._energies: dict[Quantities, CudaEnergies] = {}
         self._terms: list[Any] = []
         weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
         merged = dict.fromkeys(("sums", "rows", "blocks", "columns"), np.uint64(0))
@@ -338,12 +334,7 @@ class CudaReduction:
         return self._launches[buffer.wanted]
 
     def queue(self, stream: Any, buffer: Buffer, numbers: int, state: int, count: int) -> None:
-        """Queue adding the next measurements.
-
-        Args:
-            numbers: Address of the first measurement's; those of the next ones follow.
-            state: Address of the first measurement's spins; those of the next ones follow.
-        """
+        """Queue adding the next measurements, whose numbers and spins begin at addresses."""
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
         while done < count:
@@ -406,12 +397,7 @@ class CudaReduction:
         return self._lowest.states(self._added)
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
-        """Go back to energies and configurations that ``lowest`` gave.
-
-        Args:
-            energy: Lowest energy of each replica, (samples, replicas).
-            spins: Configuration of each sample, kept until a measurement finds a lower one.
-        """
+        """Go back to energies (samples, replicas) and configurations that ``lowest`` gave."""
         self._lowest.restore(energy, spins, self._added)
 
 

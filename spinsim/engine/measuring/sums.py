@@ -8,16 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.totals import Totals, TotalsPool
-from spinsim.engine.protocols import Counts
+from spinsim.cuda.launch import Totals, TotalsPool
 from spinsim.model.ising import Ising
 
 Integers = npt.NDArray[np.int64]
+
+
+class Counts(NamedTuple):
+    """Exact integers read off packed spins, each of shape (samples, replicas)."""
+
+    energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
+    magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
+    staggered_magnetization: npt.NDArray[np.int64]  # of the first sublattice less the second; 0 without sublattices
+    terms: npt.NDArray[np.int64] | None = None  # energy of each, (samples, replicas, terms); None where there is one
+
+    def of(self, samples: slice) -> Counts:
+        terms = None if self.terms is None else self.terms[samples]
+        return Counts(self.energy[samples], self.magnetization[samples], self.staggered_magnetization[samples], terms)
+
+    @property
+    def by_term(self) -> npt.NDArray[np.int64]:
+        """Energy of each term, (samples, replicas, 1 or 2)."""
+        return self.energy[..., None] if self.terms is None else self.terms
 
 
 @dataclass(frozen=True)
@@ -116,14 +133,10 @@ def of_energy_and_down(model: Ising) -> Observables:
 
 
 class CudaCounting:
-    """The sums of one engine's present state.
+    """The sums of one engine's present state, (sums, samples, ...), the replicas in order.
 
-    A kernel that makes many rounds may leave the sums of the state in which it ends; they are taken instead of
-    counting anew, as long as no sweep has followed.
-
-    Args:
-        shape: Of the sums, (sums, samples, ...), the replicas in order.
-        add: Queues adding the present sums to those at addresses, in the order of ``observables.sums``.
+    A kernel that makes many rounds may leave the sums of the state in which it ends; they are taken instead of counting
+    anew, as long as no sweep has followed.
     """
 
     def __init__(

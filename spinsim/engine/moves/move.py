@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.moves.exchange.ladder import holders
+from spinsim.engine.moves.exchange import holders
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.model.ising import Ising
@@ -27,7 +27,7 @@ MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
 """Random numbers that a replica can have at each time that a move is applied."""
 OWN_MOVES: Final = {
-    "houdayer": "spinsim.engine.moves.houdayer.move:Houdayer",
+    "houdayer": "spinsim.engine.moves.houdayer:Houdayer",
     "swendsen-wang": "spinsim.engine.moves.fortuin_kasteleyn.move:SwendsenWang",
     "wolff": "spinsim.engine.moves.fortuin_kasteleyn.move:Wolff",
     "seeded-clusters": "spinsim.engine.moves.fortuin_kasteleyn.move:SeededClusters",

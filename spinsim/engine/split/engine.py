@@ -1,25 +1,26 @@
-"""Engines put together from engines of parts, of this process and of other ranks: the table of their verbs.
+"""Engines put together from engines of parts, of this process and of other ranks.
 
 Random numbers depend on the numbers of a sample, a replica and a site in the whole run, so that each part moves its
 spins as one engine of all would. ``EngineOfParts`` says of each verb how parts share its argument and how their results
-become one; that each part has its own verb follows. Parts are samples here, replicas in replicas.py, slabs in slabs.py.
+become one. Parts are samples here, replicas in replicas.py, slabs in slabs.py.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from operator import attrgetter, call
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.given import apply_in_host_memory
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
 from spinsim.engine.measuring.reduction import SAMPLE_AXIS, Reduced
-from spinsim.engine.moves.exchange.ladder import OF_SAMPLES, state_of
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import OF_SAMPLES, Exchange, state_of
 from spinsim.engine.moves.move import OWN_MOVES, Moment, Move
 from spinsim.engine.protocols import (
     Begun,
@@ -40,8 +41,6 @@ from spinsim.parallel.places import Kept, Place, Reply, answers
 
 Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
 
-P = ParamSpec("P")
-Result = TypeVar("Result")
 Tuple = TypeVar("Tuple", bound=NamedTuple)
 
 
@@ -59,72 +58,11 @@ class Part(NamedTuple):
         return cut(array, self.share, self.axis)
 
 
-def forward(
-    method: Callable[Concatenate[Any, P], Result], sweeps: Callable[..., int] | None = None, own: bool = False,
-    join: Callable[[Any, list[Any]], Any] | None = None, begins: bool = False,
-) -> Callable[Concatenate[Any, P], Result]:  # fmt: skip
-    """A verb that all parts carry out.
-
-    Args:
-        sweeps: Sweeps that it does, from its arguments.
-        own: True if parts share out its argument, rather than all getting the same.
-        join: What becomes of the results of all parts; None: nothing is returned.
-        begins: True if it returns a function that waits for the result.
-    """
-
-    @wraps(method)
-    def verb(self: EngineOfParts, *arguments: Any) -> Any:
-        if begins:
-            assert join is not None  # noqa: S101  (what is begun has results)
-            return partial(self._joined_later, join, self._all(begun, method, *arguments))
-        if own:
-            results = self._do_own(method, [part.own(*arguments) for part in self.parts])
-        else:
-            results = self._do(method, *arguments)
-        if sweeps:
-            self._moved(sweeps(*arguments))
-        return join(self, results) if join else None
-
-    return verb  # type: ignore[return-value]  # arguments are given in order
-
-
-def longest(_: EngineOfParts, results: list[float]) -> float:
-    return max(results)
-
-
-def in_a_row(engine: EngineOfParts, results: list[Tuple]) -> Tuple:
-    """Arrays of all parts, one after the other along their axis, and what is no array of the first."""
-    return joined(results, engine.axis)
-
-
-def measured(engine: EngineOfParts, results: list[LadderMeasurement]) -> LadderMeasurement:
-    spins = SplitSpins(engine.parts, [each.spins for each in results], engine.replicas)
-    return joined(results, engine.axis)._replace(spins=spins)
-
-
-def all_saved(engine: EngineOfParts, results: list[dict[str, Any]]) -> dict[str, npt.NDArray[np.generic]]:
-    return {
-        name: np.concatenate([each[name] for each in results], engine.axis) if name in OF_SAMPLES else one
-        for name, one in results[0].items()
-    }
-
-
 class EngineOfParts(Engine):
     """Common base of engines of parts, whatever is shared out."""
 
     axis = 0  # along which arrays of parts follow each other
     at_once = 1
-
-    set_beta = forward(Engine.set_beta)
-    sweep = forward(Engine.sweep, sweeps=lambda count: count)
-    timed_sweep = forward(Engine.timed_sweep, sweeps=lambda count: count, join=longest)
-    wait = forward(Engine.wait)
-    begin_counts = forward(Engine.begin_counts, join=in_a_row, begins=True)
-    copy_from = forward(Engine.copy_from, own=True)
-    temper = forward(Engine.temper, sweeps=lambda rounds, sweeps: rounds * sweeps)
-    begin_exchange = forward(Engine.begin_exchange, join=in_a_row, begins=True)
-    prepare_measurements = forward(Engine.prepare_measurements)
-    snapshot = forward(Engine.snapshot, join=all_saved)
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
@@ -154,13 +92,50 @@ class EngineOfParts(Engine):
         each = zip(self.parts, own, strict=True)
         return self._answers([p.place.request(timed, function, p.engine, *arguments, mine) for p, mine in each])
 
-    def _joined_later(self, join: Callable[[Any, list[Any]], Any], begun: Sequence[Any]) -> Any:
+    def _finished(self, begun: Sequence[Any]) -> list[Any]:
+        """Results of functions that parts have begun and kept."""
         each = zip(self.parts, begun, strict=True)
-        return join(self, self._answers([part.place.request(timed, finished, later) for part, later in each]))
+        return self._answers([part.place.request(timed, finished, later) for part, later in each])
+
+    def _joined(self, begun: Sequence[Any]) -> Any:
+        return joined(self._finished(begun), self.axis)
 
     def _moved(self, sweeps: int) -> None:
         self.half_sweep += sweeps * self.colours
         self._swept += sweeps
+
+    def set_beta(self, beta: npt.ArrayLike) -> None:
+        self._do(Engine.set_beta, beta)
+
+    def sweep(self, count: int) -> None:
+        self._do(Engine.sweep, count)
+        self._moved(count)
+
+    def wait(self) -> None:
+        self._do(Engine.wait)
+
+    def begin_counts(self) -> Callable[[], Counts]:
+        return partial(self._joined, self._all(begun, Engine.begin_counts))
+
+    def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
+        self._do_own(Engine.copy_from, [part.own(parent) for part in self.parts])
+
+    def temper(self, rounds: int, sweeps: int) -> None:
+        self._do(Engine.temper, rounds, sweeps)
+        self._moved(rounds * sweeps)
+
+    def begin_exchange(self) -> Callable[[], Exchange]:
+        return partial(self._joined, self._all(begun, Engine.begin_exchange))
+
+    def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
+        self._do(Engine.prepare_measurements, kept, wanted)
+
+    def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:
+        saved = self._do(Engine.snapshot)
+        return {
+            name: np.concatenate([each[name] for each in saved], self.axis) if name in OF_SAMPLES else one
+            for name, one in saved[0].items()
+        }
 
     def part_rates(self) -> list[float]:
         """Updates/ns of each part while it worked; nothing where a part is that of several devices."""
@@ -195,17 +170,22 @@ class SplitEngine(EngineOfParts):
         self.at_once = min(self._all(attrgetter("at_once")))
 
     def temper_measured(
-        self, count: int, rounds: int, sweeps: int, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None,
-        fetched: Sequence[bool] | None = None,
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
         all_fetched = [True] * count if reduction is None or fetched is None else list(fetched)
         own = self._reductions(reduction, count)
         begun = self._of_each(own, _several_begun, count, rounds, sweeps, wanted, all_fetched)
         self._moved(count * rounds * sweeps)
         return [
-            partial(self._joined_later, measured, later) if is_fetched else None
+            partial(self._measured, later) if is_fetched else None
             for is_fetched, *later in zip(all_fetched, *begun, strict=True)
         ]
+
+    def _measured(self, begun: Sequence[Any]) -> LadderMeasurement:
+        results: list[LadderMeasurement] = self._finished(begun)
+        spins = SplitSpins(self.parts, [each.spins for each in results], self.replicas)
+        return joined(results, self.axis)._replace(spins=spins)
 
     def _reductions(self, reduction: Reduction | None, count: int) -> Sequence[Any]:
         """The reductions of all parts, which are about to add so many measurements."""
@@ -315,7 +295,7 @@ def finished(later: Callable[[], Any]) -> Any:
 
 
 def _several_begun(
-    engine: Engine, count: int, rounds: int, sweeps: int, wanted: Wanted, fetched: Sequence[bool],
+    engine: Engine, count: int, rounds: int, sweeps: int, wanted: Quantities, fetched: Sequence[bool],
     reduction: Reduction | None,
 ) -> list[Kept]:  # fmt: skip
     return [Kept(later) for later in engine.temper_measured(count, rounds, sweeps, wanted, reduction, fetched)]

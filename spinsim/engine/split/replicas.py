@@ -9,7 +9,6 @@ replicas at the first part's place, which never sweeps. GPUs of one process exch
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -21,14 +20,14 @@ from spinsim.acceptance import check_beta, check_betas
 from spinsim.cuda.device import cupy
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.given import apply_in_host_memory
-from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Wanted
+from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
 from spinsim.engine.measuring.reduction import Reduced
-from spinsim.engine.moves.exchange.cpu import CpuTempering
-from spinsim.engine.moves.exchange.cuda import TemperingAcross
-from spinsim.engine.moves.exchange.ladder import NO_LADDER, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import NO_LADDER, CpuTempering, Exchange, Ladder, exchange_of, snapshot_of
+from spinsim.engine.moves.exchange_cuda import TemperingAcross
 from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.moves.resample import copy_replicas, moves_of
-from spinsim.engine.protocols import Begun, Counts, Engine, KeepsPlaces, Reduction
+from spinsim.engine.protocols import Begun, Engine, KeepsPlaces, Reduction
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitReduction, SplitSquares, cut, joined
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
@@ -110,14 +109,6 @@ class ReplicaSplit(EngineOfParts):
             self._ladder.exchanges.sweep(count)
             self._moved(count)
 
-    def timed_sweep(self, count: int) -> float:
-        if self._ladder is None:
-            return super().timed_sweep(count)
-        began = time.perf_counter()
-        self.sweep(count)
-        self.wait()
-        return time.perf_counter() - began
-
     def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
         """Give each replica the configuration of its parent, (samples, replicas), who keeps its own.
 
@@ -169,15 +160,20 @@ class ReplicaSplit(EngineOfParts):
     def begin_exchange(self) -> Callable[[], Exchange]:
         return self._on_ladder().exchanges.begin_exchange()
 
-    def prepare_measurements(self, kept: int, wanted: Wanted = WITHOUT_TIMES) -> None:
+    def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         self._on_ladder().whole.prepare_measurements(kept, wanted)
 
-    def begin_measurement(
-        self, wanted: Wanted = WITHOUT_TIMES, reduction: Reduction | None = None, fetched: bool = True
-    ) -> Begun:
+    def temper_measured(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
+    ) -> list[Begun]:  # fmt: skip
         exchanges, whole = self._on_ladder()
-        exchanges.show(whole)
-        return whole.begin_measurement(wanted, reduction, fetched)
+        begun = []
+        for is_fetched in fetched or [True] * count:
+            self.temper(rounds, sweeps)
+            exchanges.show(whole)
+            begun.append(whole.begin_measurement(wanted, reduction, is_fetched))
+        return begun
 
     def reduction(self, reduced: Reduced) -> SplitReduction:
         return self._on_ladder().whole.reduction(reduced)

@@ -13,7 +13,7 @@ from spinsim.engine.protocols import Engine
 from spinsim.engine.split.engine import Part, SplitEngine
 from spinsim.engine.split.replicas import REPLICAS, ReplicaSplit
 from spinsim.engine.split.slabs import in_slabs, seats_of_slabs
-from spinsim.engine.update import OfModel, Update
+from spinsim.engine.update import ModelSizes, Update
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Seat
@@ -34,7 +34,7 @@ class Work(NamedTuple):
     call_time: float | None = None  # as ``call_time_of`` says
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """Request for engines."""
 
     dynamics: Dynamics
@@ -108,78 +108,80 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    there, asked = seats(device), Asked(dynamics, threads, round_sweeps)
-    return _on_seat(there[0], model, replicas, asked) if len(there) == 1 else _on(there, model, replicas, asked)
+    there, request = seats(device), Request(dynamics, threads, round_sweeps)
+    return _on_seat(there[0], model, replicas, request) if len(there) == 1 else _on(there, model, replicas, request)
 
 
-def _on(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
+def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
     """The engine of a model on all seats: samples are shared out first, then replicas."""
     given = _shared_out(model.samples, seats)
     if len(given) == 1:
-        return _of_replicas(given[0][0], model, replicas, asked)
+        return _of_replicas(given[0][0], model, replicas, request)
     places: list[Place] = []
     replies: list[Reply] = []
     for mine, samples in given:
         part = model.of_samples(samples.start, samples.stop)
-        own = replace(asked.dynamics, first_sample=asked.dynamics.first_sample + samples.start)
+        own = replace(request.dynamics, first_sample=request.dynamics.first_sample + samples.start)
         if len(mine) == 1:
             places.append(mine[0].place)
-            replies.append(_request_engine(mine[0], part, replicas, asked._replace(dynamics=own)))
+            replies.append(_request_engine(mine[0], part, replicas, request._replace(dynamics=own)))
         else:
             places.append(InThread())  # which waits for all of them
-            replies.append(places[-1].request(_kept, _of_replicas, mine, part, replicas, asked._replace(dynamics=own)))
+            replies.append(
+                places[-1].request(_kept, _of_replicas, mine, part, replicas, request._replace(dynamics=own))
+            )
     each = zip(places, answers(replies), given, strict=True)
     return SplitEngine(model, replicas, [Part(place, kept, samples) for place, kept, (_, samples) in each])
 
 
-def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, asked: Asked) -> Engine:
+def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
     """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
     update = update_of(model)
     together, on_gpus = update.together, all(seat.gpu is not None for seat in seats)
     blocks = -(-replicas // together)
-    if on_gpus and _is_short(call_time_of(update, model.sites, replicas, asked.round_sweeps)):
+    if on_gpus and _is_short(call_time_of(update, model.sites, replicas, request.round_sweeps)):
         blocks = 1  # as if they all stayed together
     used = seats[:blocks]
     given = list(zip(used, _cut(blocks, len(used)), strict=True))
     first = given[0][0]
     if len(given) == 1:
-        return _on_seat(first, model, replicas, asked)
+        return _on_seat(first, model, replicas, request)
     ranges = [range(mine.start * together, min(mine.stop * together, replicas)) for _, mine in given]
     replies = []
     for (seat, mine), own in zip(given, ranges, strict=True):
-        dynamics = replace(asked.dynamics, first_block=asked.dynamics.first_block + mine.start)
-        replies.append(_request_engine(seat, model, len(own), asked._replace(dynamics=dynamics)))
+        dynamics = replace(request.dynamics, first_block=request.dynamics.first_block + mine.start)
+        replies.append(_request_engine(seat, model, len(own), request._replace(dynamics=dynamics)))
     engines = zip(given, answers(replies), ranges, strict=True)
     parts = [Part(seat.place, kept, own, REPLICAS, mine) for (seat, mine), kept, own in engines]
 
     def make_whole() -> Part:
-        any_start = asked._replace(dynamics=replace(asked.dynamics, start="up"))
+        any_start = request._replace(dynamics=replace(request.dynamics, start="up"))
         kept = _request_engine(first, model, replicas, any_start)()
         return Part(Here() if among_themselves else first.place, kept, range(model.samples))
 
     among_themselves = on_gpus and all(seat.rank == FIRST for seat, _ in given)
-    return ReplicaSplit(model, replicas, asked.dynamics, parts, make_whole, among_themselves)
+    return ReplicaSplit(model, replicas, request.dynamics, parts, make_whole, among_themselves)
 
 
-def _on_seat(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Engine:
+def _on_seat(seat: Seat, model: Ising, replicas: int, request: Request) -> Engine:
     """The engine of a model on one seat: of this process itself, or as the only part of one."""
     if seat.rank == FIRST:
-        return _on_one(model, replicas, asked, seat.gpu)
-    kept = _request_engine(seat, model, replicas, asked)()
+        return _on_one(model, replicas, request, seat.gpu)
+    kept = _request_engine(seat, model, replicas, request)()
     return SplitEngine(model, replicas, [Part(seat.place, kept, range(model.samples))])
 
 
-def _request_engine(seat: Seat, model: Ising, replicas: int, asked: Asked) -> Reply:
-    return seat.place.request(_kept, _on_one, model, replicas, asked, seat.gpu)
+def _request_engine(seat: Seat, model: Ising, replicas: int, request: Request) -> Reply:
+    return seat.place.request(_kept, _on_one, model, replicas, request, seat.gpu)
 
 
-def _on_one(model: Ising, replicas: int, asked: Asked, gpu: int | None) -> Engine:
-    outline = OfModel(model)
-    update = choose(outline)
+def _on_one(model: Ising, replicas: int, request: Request, gpu: int | None) -> Engine:
+    sizes = ModelSizes(model)
+    update = choose(sizes)
     if gpu is not None:
-        return update.on_cuda(model, replicas, asked.dynamics, gpu)
-    check_memory(outline, replicas, update)
-    return update.on_cpu(model, replicas, asked.dynamics, asked.threads)
+        return update.on_cuda(model, replicas, request.dynamics, gpu)
+    check_memory(sizes, replicas, update)
+    return update.on_cpu(model, replicas, request.dynamics, request.threads)
 
 
 def _kept(make: Callable[..., Engine], *arguments: Any) -> Kept:

@@ -18,11 +18,12 @@ from spinsim.engine.choosing import check_memory, choose
 from spinsim.engine.devices import seats
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.given import apply_in_host_memory
-from spinsim.engine.moves.exchange.ladder import snapshot_of
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import snapshot_of
 from spinsim.engine.moves.move import Moment, Move
-from spinsim.engine.protocols import Counts, Engine
+from spinsim.engine.protocols import Engine
 from spinsim.engine.split.engine import Method, Part, SplitEngine
-from spinsim.engine.update import OfModel, Slab
+from spinsim.engine.update import ModelSizes, Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits
@@ -59,7 +60,7 @@ class SlabEngine(SplitEngine):
 
     def _do(self, method: Method, *arguments: Any) -> list[Any]:
         """Results of a method for each slab; all but sweeps are asked for when sweeps are done."""
-        if method not in (Engine.sweep, Engine.timed_sweep, Engine.wait):
+        if method not in (Engine.sweep, Engine.wait):
             self.wait()
         return super()._do(method, *arguments)
 
@@ -140,7 +141,7 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
 
 def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
     """Return whether there are fewer lattices than devices, of an update that moves slabs."""
-    return lattices < devices and model.lattice is not None and choose(OfModel(model)).in_slabs
+    return lattices < devices and model.lattice is not None and choose(ModelSizes(model)).in_slabs
 
 
 def _layers(model: Ising) -> int:
@@ -150,7 +151,7 @@ def _layers(model: Ising) -> int:
 
 def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> SlabEngine:
     if given[0].gpu is None:
-        check_memory(OfModel(model), replicas)
+        check_memory(ModelSizes(model), replicas)
     members = make_group(given)
     of_slabs = cuts(_layers(model), len(given))
     engines = together(members, _make, Each(of_slabs), model, replicas, dynamics, threads)
@@ -158,7 +159,7 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
 
 def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
-    update, slab = choose(OfModel(model)), Slab(layers, group)
+    update, slab = choose(ModelSizes(model)), Slab(layers, group)
     if group.gpu is not None:
         return Kept(update.on_cuda(model, replicas, dynamics, group.gpu, slab))
     return Kept(update.on_cpu(model, replicas, dynamics, threads, slab))

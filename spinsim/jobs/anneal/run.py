@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
+from spinsim.engine.choosing import USUAL, replicas_that_fill
 from spinsim.engine.given import set_spins
 from spinsim.engine.moves.move import Move, moves_of_run
-from spinsim.engine.split.filling import USUAL, replicas_that_fill
 from spinsim.engine.split.slabs import slabs_in_words
-from spinsim.engine.update import OfModel, Outline
+from spinsim.engine.update import ModelSizes, Sizes
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.numbers import as_text
@@ -67,8 +67,8 @@ POPULATION: Final = 4096  # least replicas of a sample of a population run that 
 _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
-class OfSlices(OfModel):
-    """The ``Outline`` of space and time with two terms, from the model in space, as ``model.trotter`` makes it."""
+class OfSlices(ModelSizes):
+    """The ``Sizes`` of space and time with two terms, from the model in space, as ``model.trotter`` makes it."""
 
     def __init__(self, model: Ising, slices: int) -> None:
         super().__init__(model)
@@ -181,7 +181,7 @@ class AnnealPlan(Plan[Anneal]):
             a, every = config.anneal, run.save_configurations
             saved = a.steps // every * model.sites // 8 if every else 0
             where, searches = "cpu" if a.quantum else device, a.ends_early and not (a.quantum or a.populations)
-            many = replicas_that_fill(OfModel(model), where, a.steps * _BYTES_A_STEP + saved, searches)
+            many = replicas_that_fill(ModelSizes(model), where, a.steps * _BYTES_A_STEP + saved, searches)
             if a.populations:
                 many = -(-max(many, POPULATION) // a.populations) * a.populations
         return replace(config, run=replace(run, replicas=min(many, _MOST_REPLICAS)))
@@ -195,7 +195,7 @@ class AnnealPlan(Plan[Anneal]):
         return self.first.steps
 
     @property
-    def outline(self) -> Outline:
+    def outline(self) -> Sizes:
         a = self.config.anneal
         return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of, measurements_of
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
@@ -249,7 +249,7 @@ class LadderResult(Tempered):
     @property
     def choice(self) -> Choice:
         facts, (times, even) = facts_of(self), self._times
-        wanted = Wanted(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
+        wanted = Quantities(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
         return Choice(self.permutation.shape[2], wanted, facts.staggered)
 
     @cached_property
@@ -310,7 +310,7 @@ def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | No
 
     def reduced(settings: Mapping[str, Any]) -> Reduced:
         full, even = settings.get("correlations", True), settings.get("even_correlations", False)
-        wanted = Wanted(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
+        wanted = Quantities(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
         return reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
 
     return reduced_in(record, reduced)

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
-from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.moves.exchange.ladder import Exchange
-from spinsim.engine.moves.houdayer.move import usual_every
+from spinsim.engine.measuring.correlations import Quantities
+from spinsim.engine.moves.exchange import Exchange
+from spinsim.engine.moves.houdayer import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
 from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
@@ -125,7 +125,7 @@ class LadderPlan(Plan[AnyConfig]):
         return np.asarray(ladder.couplings)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Quantities:
         raise NotImplementedError
 
     def check_ladder(self, ladder: Any) -> None:

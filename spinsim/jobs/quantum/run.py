@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from spinsim.acceptance import HOTTEST
 from spinsim.analysis.runs import Axis, Even, InTime
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.moves.move import Move
 from spinsim.errors import InputError, MissingError, argument
 from spinsim.inputs.arguments import judges, public
@@ -216,9 +216,9 @@ class QuantumPlan(LadderPlan[Quantum]):
         return with_usual_moves(config, model, config.run.number_of_replicas)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Quantities:
         q = self.config.quantum
-        return Wanted(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
+        return Quantities(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
 
     def check_ladder(self, ladder: Points) -> None:
         """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""

@@ -15,14 +15,13 @@ from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.analysis.runs import Axis, temperatures
 from spinsim.engine import Engine, check_run
-from spinsim.engine.choosing import choose
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.choosing import choose, copies_of_search, groups_of_search
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu_reduction import Best
-from spinsim.engine.moves.exchange.ladder import OF_SAMPLES
+from spinsim.engine.moves.exchange import OF_SAMPLES
 from spinsim.engine.moves.move import Move, moves_of_run
 from spinsim.engine.protocols import Spins
-from spinsim.engine.split.filling import copies_of_search, groups_of_search
-from spinsim.engine.update import OfModel, Outline
+from spinsim.engine.update import ModelSizes, Sizes
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import run_of_call
@@ -296,7 +295,7 @@ class TemperPlan(LadderPlan[Temper]):
             config = replace(config, temper=replace(t, houdayer=AUTO))
             copies = run.replicas
             if copies is None:  # of a search
-                copies = 2 if t.temperatures is None else copies_of_search(OfModel(model), device, len(t.ladder))
+                copies = 2 if t.temperatures is None else copies_of_search(ModelSizes(model), device, len(t.ladder))
             config = with_usual_moves(config, model, copies)
         if t.searches and t.temperatures is None:
             given = begun.get(config.job, {}).get("temperatures")
@@ -304,17 +303,17 @@ class TemperPlan(LadderPlan[Temper]):
         return _with_modes(_sized(config.with_temperatures(model), model, device, begun), model, begun)
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Quantities:
         t = self.config.temper
-        return Wanted(t.correlations, magnetization_modes=bool(t.magnetization_modes))
+        return Quantities(t.correlations, magnetization_modes=bool(t.magnetization_modes))
 
     @property
     def groups(self) -> Ising:
         return self.model.once(repeated, self.config.temper.number_of_groups)
 
     @property
-    def outline(self) -> Outline:
-        return OfModel(self.groups)
+    def outline(self) -> Sizes:
+        return ModelSizes(self.groups)
 
     def updates(self, replicas: int) -> int:
         return 0 if self.config.temper.searches else super().updates(replicas)
@@ -335,7 +334,7 @@ def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
-    outline, of_run, of_job = OfModel(model), begun.get("run", {}), begun.get(config.job, {})
+    outline, of_run, of_job = ModelSizes(model), begun.get("run", {}), begun.get(config.job, {})
     copies, groups, after = run.replicas, t.groups, t.restart_after
     if copies is None:
         copies = of_run["replicas"] if begun else copies_of_search(outline, device, len(t.ladder))

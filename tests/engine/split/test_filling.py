@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.engine import Planned
-from spinsim.engine.split import filling
-from spinsim.engine.split.filling import replicas_that_fill
-from spinsim.engine.update import OfModel, Outline
+from spinsim.engine import PlannedSizes
+from spinsim.engine import choosing as filling
+from spinsim.engine.choosing import replicas_that_fill
+from spinsim.engine.update import ModelSizes, Sizes
 from spinsim.model.ising import Ising
 
 SMALL = ss.square(32)
 STEPS = 100 * 24  # bytes of a replica in 100 steps
 
 
-def planned(lattice: ss.Lattice, samples: int = 1) -> Outline:
+def planned(lattice: ss.Lattice, samples: int = 1) -> Sizes:
     """A ferromagnet that is not built."""
-    return Planned(lattice, samples, one_magnitude=True, one_coupling=True)
+    return PlannedSizes(lattice, samples, one_magnitude=True, one_coupling=True)
 
 
 def stop(_: int) -> None:
@@ -38,10 +38,10 @@ def stop(_: int) -> None:
         (planned(ss.cubic(40)), "cuda", STEPS, 34 * 128),  # several multiprocessors share a lattice
         (planned(ss.cubic(200)), "cuda", STEPS, 128),
         (planned(ss.square(256)), "cuda", STEPS, 33 * 128),
-        (OfModel(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
+        (ModelSizes(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
     ],
 )
-def test_replicas_fill_the_gpu(outline: Outline, device: str, written: int, replicas: int) -> None:
+def test_replicas_fill_the_gpu(outline: Sizes, device: str, written: int, replicas: int) -> None:
     assert replicas_that_fill(outline, device, written) == replicas
 
 

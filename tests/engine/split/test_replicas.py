@@ -14,7 +14,7 @@ import spinsim as ss
 from spinsim.cuda.device import names
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.choosing import update_of
-from spinsim.engine.measuring.correlations import Wanted
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.split import shares
 from spinsim.engine.split.replicas import ReplicaSplit
 from spinsim.model.ising import Ising
@@ -48,7 +48,7 @@ def check_replicas(whole: Engine, split: Engine) -> None:
         engine.set_beta(np.linspace(0.1, 1, replicas))
         engine.sweep(2)
     later = split.begin_counts()
-    assert split.timed_sweep(1) >= 0
+    split.sweep(1)
     same(later(), whole.counts())
     whole.sweep(1)
     same(split.snapshot(), whole.snapshot())
@@ -57,7 +57,7 @@ def check_replicas(whole: Engine, split: Engine) -> None:
         engine.set_ladder(ladder(0.8, 2.0, replicas // 2), 2)
         engine.prepare_measurements(3)
         engine.temper(3, 1)
-        others = engine.temper_measured(2, 1, 2, Wanted(full=False))
+        others = engine.temper_measured(2, 1, 2, Quantities(full=False))
         found.append([begun() for begun in (engine.begin_measurement(), *others)])
     for one, other in zip(*found, strict=True):
         same(one._replace(spins=None), other._replace(spins=None))
@@ -68,8 +68,7 @@ def check_replicas(whole: Engine, split: Engine) -> None:
         engine.temper(2, 1)
         engine.restore(saved)
         engine.temper(1, 1)
-        engine.sweep(1)
-        assert engine.timed_sweep(1) >= 0
+        engine.sweep(2)
     same(split.begin_exchange()(), whole.begin_exchange()())
     same(split.snapshot(), whole.snapshot())
     np.testing.assert_array_equal(split.spins(0, 1), whole.spins(0, 1))

@@ -1,7 +1,7 @@
-"""Swendsen-Wang, Wolff and seeded cluster moves of any model, as definition and plain path.
+"""Swendsen-Wang, Wolff and seeded cluster moves of any model, as definition, plain path and on the CPU.
 
-Sites that open bonds join (bonds.py) form clusters. A cluster with the ghost, which stands for fields, never flips. Of
-the others flip
+Sites that open bonds join (clusters.py) form clusters. A cluster with the ghost, which stands for fields, never flips.
+Of the others flip
 
     Swendsen-Wang   each with probability 1/2, by the coin of its leader
     Wolff           the one with a random site
@@ -25,13 +25,17 @@ Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
+from spinsim.engine.cpu import CpuParts
+from spinsim.engine.layouts.replica_packed import Blocks
+from spinsim.engine.layouts.unpacked import Chunks
+from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
     ALL,
     CLUSTERS,
     KINDS,
@@ -39,17 +43,19 @@ from spinsim.engine.moves.fortuin_kasteleyn.bonds import (
     SEEDED,
     SHIFT,
     SWENDSEN_WANG,
+    WIDE,
     WOLFF,
     ZERO,
     Bonds,
+    Rows,
     axes_of,
     bonds_of,
+    flip_flooded,
+    flip_labelled,
     open_bonds,
 )
-from spinsim.engine.moves.fortuin_kasteleyn.flood import WIDE, Rows, flip_flooded
-from spinsim.engine.moves.fortuin_kasteleyn.labels import flip_labelled
-from spinsim.engine.moves.fortuin_kasteleyn.lattice.words import flip_batch, is_site_packed
-from spinsim.engine.moves.move import Batch, Moment, most_halvings
+from spinsim.engine.moves.fortuin_kasteleyn.lattice import flip_batch, is_site_packed
+from spinsim.engine.moves.move import Batch, FastPath, Moment, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.memory import require
 from spinsim.model.graph import colouring
@@ -211,12 +217,12 @@ class FortuinKasteleyn:
     def __init_subclass__(cls) -> None:
         function = ("swendsen_wang", "wolff", "seeded")[cls.kind]
         cls.fast_paths = {
-            (layout, device): f"{__package__}.{device}:{function}"
+            (layout, device): f"{__package__}.{module}:{function}"
             for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
-            for device in ("cpu", "cuda")
+            for device, module in (("cpu", "move"), ("cuda", "cuda"))
         } | {
-            (Packing.SITE, device): f"{__package__}.lattice.{module}:{function}"
-            for device, module in (("cpu", "words"), ("cuda", "cuda"))
+            (Packing.SITE, device): f"{__package__}.{module}:{function}"
+            for device, module in (("cpu", "lattice"), ("cuda", "lattice_cuda"))
         }
 
     def apply(self, batch: Batch) -> None:
@@ -257,3 +263,47 @@ class SeededClusters(FortuinKasteleyn):
 
     name = "seeded-clusters"
     kind = SEEDED
+
+
+PASSES: Final = 64  # of all words, in the time of which a move takes place, about
+
+
+def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath | None:
+    """The move of a kind of an engine's spins where they lie; None where they are dense ones."""
+    spins, blocks = parts.state, block_count(replicas)
+    if not isinstance(spins, Blocks | Chunks):
+        return None
+    flips, work = Flips(kind, model, replicas, first_sample), PASSES * model.samples * model.sites * blocks
+
+    def move(moment: Moment, holder: npt.NDArray[np.int64]) -> None:
+        beta = of_lanes(moment.beta, holder, blocks)
+        if isinstance(spins, Blocks):
+            parts.threads.share_out(flips.at(moment, spins.state, beta), spins.count, work)
+            return
+
+        def task(begin: int, stop: int) -> None:
+            these = slice(begin, stop)
+            words = spins.words_of(these)
+            before = words.copy()
+            flips.at(moment, words, beta[these], begin)(0, (stop - begin) * blocks)
+            spins.flip(words ^ before, these)
+
+        parts.threads.share_out(task, model.samples, work)
+
+    return move
+
+
+def of_lanes(beta: npt.ArrayLike, holder: npt.NDArray[np.int64], blocks: int) -> npt.NDArray[np.float64]:
+    """Inverse temperatures of the lanes of each block, (samples, blocks, 128, terms); 0 past the last replica.
+
+    ``beta`` is as ``Moment`` has it, ``holder`` as ``Batch`` does.
+    """
+    values = np.asarray(beta, np.float64).reshape(-1, *np.shape(beta)[1:2] or (1,))
+    samples, terms = len(holder), values.shape[1]
+    rows = np.broadcast_to(values, (*holder.shape, terms)).reshape(samples, -1, terms)
+    by_replica = np.zeros((samples, blocks * LANES, terms))
+    np.put_along_axis(by_replica, holder.reshape(samples, -1, 1), rows, axis=1)
+    return by_replica.reshape(samples, blocks, LANES, terms)
+
+
+swendsen_wang, wolff, seeded = (partial(fast_path, kind) for kind in (SWENDSEN_WANG, WOLFF, SEEDED))

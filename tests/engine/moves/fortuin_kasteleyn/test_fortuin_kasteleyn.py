@@ -13,7 +13,7 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.engine.moves.exchange.ladder import holders
+from spinsim.engine.moves.exchange import holders
 from spinsim.engine.moves.fortuin_kasteleyn import cuda
 from spinsim.engine.moves.move import Moment
 from spinsim.engine.split import shares

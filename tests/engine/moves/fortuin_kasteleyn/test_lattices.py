@@ -10,7 +10,7 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.engine.moves.fortuin_kasteleyn.lattice import cuda, words
+from spinsim.engine.moves.fortuin_kasteleyn import lattice, lattice_cuda
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.packing import Packing
 
@@ -133,12 +133,12 @@ def test_split(devices: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_several_lattices_at_a_time(emulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "SITES_AT_ONCE", 3 * 256 * 6)
+    monkeypatch.setattr(lattice_cuda, "SITES_AT_ONCE", 3 * 256 * 6)
     test_same_as_oracle("two samples", "cuda")
 
 
 def test_too_many_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "MOST_SITES", 1023)
+    monkeypatch.setattr(lattice, "MOST_SITES", 1023)
     engine = ss.create_engine(MODELS["narrow square"](), 1, ss.Dynamics(), "cpu")
     with pytest.raises(ss.InputError, match="1024 sites"):
         engine.apply(ss.Wolff(), Moment(1.0, 0, 1))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
-from spinsim.engine.moves.houdayer.dimension import _distances
-from spinsim.engine.moves.houdayer.move import dimension_of, usual_every
+from spinsim.engine.moves.houdayer import _distances, dimension_of, usual_every
 from spinsim.model.graph import adjacency
 
 

@@ -13,8 +13,8 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.engine.moves.exchange.ladder import holders
-from spinsim.engine.moves.houdayer import cuda
+from spinsim.engine.moves import houdayer_cuda as cuda
+from spinsim.engine.moves.exchange import holders
 from spinsim.engine.moves.move import Moment, modules_of
 from spinsim.engine.split import shares
 from spinsim.model.trotter import trotter

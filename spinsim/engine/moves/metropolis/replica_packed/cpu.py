@@ -13,20 +13,18 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cpu_blocks import Blocks
-from spinsim.engine.layouts.replica_packed.cpu_counting import (
+from spinsim.engine.layouts.replica_packed import (
     BATCH,
     WORDS,
+    Blocks,
     count_lattices,
     count_sites,
     count_unsatisfied,
 )
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
-from spinsim.engine.moves.exchange.cpu import CpuTempering, Times, exchange
-from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun, TermPlan
-from spinsim.engine.moves.metropolis.packed.batches import Costs
-from spinsim.engine.moves.metropolis.packed.classes import (
+from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.exchange import CpuTempering, Ladder, Times, exchange
+from spinsim.engine.moves.metropolis.classes import (
     Classes,
     Limits,
     Tables,
@@ -36,11 +34,15 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     lay_one_temperature,
     lay_tables,
 )
-from spinsim.engine.moves.metropolis.packed.steps import SCRATCH_WORDS, scratch_of
-from spinsim.engine.moves.metropolis.replica_packed.cpu_degrees import sweep_by_degree
-from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import sweep_and_tally, sweep_packed, sweep_wide
-from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
-from spinsim.engine.protocols import Counts
+from spinsim.engine.moves.metropolis.replica_packed.batches import Costs
+from spinsim.engine.moves.metropolis.replica_packed.cpu_sweep import (
+    sweep_and_tally,
+    sweep_by_degree,
+    sweep_packed,
+    sweep_wide,
+)
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan, TermPlan
+from spinsim.engine.moves.metropolis.steps import SCRATCH_WORDS, scratch_of
 from spinsim.machine.compiled import kernel, step
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
@@ -95,13 +97,10 @@ def temper_samples(  # type: ignore[no-untyped-def]
 
     Args:
         weights: |J| of each of two terms and h, in quanta.
-        lanes: uint64 (blocks, 2), lanes in use.
         wide: Of ``sweep_wide``, if the class has the spin or two terms: bits of each count, whether there is a field.
         cheap: Of ``sweep_by_degree``, if sites of like degree stand together: bits of cheap classes, ``starts``.
         ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
-        state: uint64 (samples, blocks, sites, 2), changed in place.
-        always, planes, thresholds: ``Tables`` of the samples, changed in place.
-        place, attempts, accepts, trips, last_end: ``Exchange`` of the samples, changed in place.
+        state, always, ...: State, ``Tables`` and ``Exchange`` of the samples, changed in place.
         first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
     """
     (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source

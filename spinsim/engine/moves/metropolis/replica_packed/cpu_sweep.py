@@ -1,4 +1,4 @@
-"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of packed/steps.py.
+"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of steps.py.
 
 A block is 128 replicas of all sites, in words whose bit r is set where the spin of a replica is +1:
 
@@ -15,27 +15,67 @@ A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-t
 ``sweep_wide`` has more classes: in a uniform field, for degrees up to 31, or of an energy of two terms. Bit planes of a
 site's class, lowest first: unsatisfied bonds of term 0, those of term 1 if there are two terms, and in a field whether
 the spin is +1.
+
+``sweep_by_degree`` takes sites of any degrees, in fields that count as bonds. Only flips that cost little are looked up
+in the planes. The classes of classes.py end with the flip that costs nothing, before it that of the smallest cost, and
+so on, whatever the degree: sites of every number of count bits use the ends of the same tables. Of them the last 2^B,
+the *cheap* ones, are all that have threshold bits in the planes at the temperatures of a run; lanes of other classes
+differ from random bits of 0 alone. A lane is cheap if the bits of its class from B on are all set. Batches may be of a
+few sites: no references are counted, and indices are unsigned, so that no sign is looked at.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from spinsim.engine.layouts.replica_packed.cpu_counting import BATCH, ROW, ZERO, add_count, empty_into, finish_addition
-from spinsim.engine.moves.metropolis.packed.steps import (
+from spinsim import rng
+from spinsim.engine.layouts.replica_packed import (
+    BATCH,
+    ONE,
+    ROW,
+    ZERO,
+    add_count,
+    add_seven,
+    empty_into,
+    finish_addition,
+    full_add,
+)
+from spinsim.engine.moves.metropolis.classes import COLUMN_PLANES, OWN_PLANES
+from spinsim.engine.moves.metropolis.replica_packed.update import OTHER_SHIFT, UP_SHIFT
+from spinsim.engine.moves.metropolis.steps import (
+    ACCEPT,
     CLASS,
+    COLUMN,
+    DRAWN,
     FLIP,
     NEAR,
+    OCCUPANT,
     SCRATCH_WORDS,
+    SHIFT,
     SPIN,
+    TREE,
+    UNDECIDED,
+    UPDATE,
     WIDE_WORDS,
+    collect_flips,
+    compare,
     count_unlike,
     find_flips,
     find_flips_wide,
+    finish_lanes,
+    mux,
+    occupy_columns,
+    prefixes,
+    random_words,
     scatter,
     scratch_of,
+    select,
+    settle_columns,
 )
-from spinsim.machine.compiled import kernel, step
+from spinsim.machine.compiled import kernel, part, step
+from spinsim.machine.intrinsics import borrowed
 
 
 @step
@@ -103,15 +143,12 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
 
     Args:
         scratch: ``scratch_of(SCRATCH_WORDS)``.
-        counted: Totals (128,), to which the unsatisfied bonds of the last colour, phantoms too, are added after its
-            last update, and counters, which are 0 and stay so; both empty where nothing is counted.
-        state: uint64 (sites, 2), changed in place.
-        signs: uint8, a row of ``Batches.signs``.
-        tables: ``always``, ``planes`` and ``thresholds`` of this block, as ``Tables`` has them.
-        lanes: uint64 (2,), lanes in use.
+        counted: Totals (128,), to which unsatisfied bonds of the last colour, phantoms too, are added after its last
+            update, and counters, which are 0 and stay so; both empty where nothing is counted.
+        state: uint64 (sites, 2), changed in place; ``signs`` is a row of ``Batches.signs``.
+        tables: ``always``, ``planes`` and ``thresholds`` of this block; ``lanes`` (2,) are those in use.
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
-        share: What to do of a sweep: the colours ``share[0]`` to ``share[1] - 1``, and of their batches part
-            ``share[2]`` of ``share[3]``. Parts of one colour may run side by side.
+        share: Colours ``share[0]`` to ``share[1] - 1``, and of their batches part ``share[2]`` of ``share[3]``.
     """
     (w, tail, site, lane), (totals, counters) = scratch, counted
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
@@ -201,3 +238,271 @@ def sweep_wide(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
                 scatter(state, sites, w)
             half_sweep += np.uint64(1)
+
+
+CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted
+FOLDED: Final = WIDE_WORDS  # threshold bits of columns: plane j in half row j
+CHEAP_WORDS: Final = FOLDED + COLUMN_PLANES * BATCH
+ALL: Final = ~np.uint64(0)
+TWO, THREE, FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
+UP: Final = np.uint64(UP_SHIFT)
+
+
+@part
+def start_count(n, count_bits, base, w):  # type: ignore[no-untyped-def]
+    """``base`` unsatisfied bonds of every lane."""
+    for b in range(count_bits):
+        start = ZERO - np.uint64((base >> b) & 1)
+        for half in range(2):
+            for q in range(n):
+                w[np.uint64(CLASS + b * ROW + half * BATCH + q)] = start
+
+
+@part
+def start_in_fields(n, count_bits, first, starts, w):  # type: ignore[no-untyped-def]
+    """Unsatisfied phantom bonds of n sites from number ``first`` on, and the units of fields that spins are against."""
+    for b in range(count_bits):
+        low, other = np.uint64(b), np.uint64(OTHER_SHIFT + b)
+        for half in range(2):
+            for q in range(n):
+                start, e = starts[np.uint64(first + q)], half * BATCH + q
+                against = w[SPIN + e] ^ (ZERO - (start >> UP))
+                w[np.uint64(CLASS + b * ROW + e)] = ZERO - (start >> low & ONE) ^ against & (
+                    ZERO - (start >> other & ONE)
+                )
+
+
+@part
+def add_carries(n, first, count_bits, w):  # type: ignore[no-untyped-def]
+    """Carries into the planes from ``first`` on."""
+    for b in range(first, count_bits):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                of_plane = np.uint64(CLASS + b * ROW + e)
+                low = w[of_plane]
+                w[of_plane] = low ^ w[CHEAP + e]
+                w[CHEAP + e] &= low
+
+
+@part
+def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
+    """Add the unsatisfied among three rows of spins that satisfy bonds."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            spin = w[SPIN + e]
+            low, middle = full_add(spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e])
+            carry = w[CLASS + e] & low
+            w[CLASS + e] ^= low
+            w[CLASS + ROW + e], w[CHEAP + e] = full_add(w[CLASS + ROW + e], middle, carry)
+    add_carries(n, 2, count_bits, w)
+
+
+@part
+def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
+    """Add the unsatisfied among seven rows of spins that satisfy bonds."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            spin = w[SPIN + e]
+            low, middle, high = add_seven(
+                spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e],
+                spin ^ w[NEAR + 3 * ROW + e], spin ^ w[NEAR + 4 * ROW + e], spin ^ w[NEAR + 5 * ROW + e],
+                spin ^ w[NEAR + 6 * ROW + e],
+            )  # fmt: skip
+            carry = w[CLASS + e] & low
+            w[CLASS + e] ^= low
+            w[CLASS + ROW + e], carry = full_add(w[CLASS + ROW + e], middle, carry)
+            w[CLASS + 2 * ROW + e], w[CHEAP + e] = full_add(w[CLASS + 2 * ROW + e], high, carry)
+    add_carries(n, 3, count_bits, w)
+
+
+@part
+def find_cheap(n, bits, class_bits, w):  # type: ignore[no-untyped-def]
+    """Lanes whose class has all bits from ``bits`` on set."""
+    for half in range(2):
+        for q in range(n):
+            w[CHEAP + half * BATCH + q] = ALL
+    for b in range(bits, class_bits):
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                w[CHEAP + e] &= w[np.uint64(CLASS + b * ROW + e)]
+
+
+@part
+def pick(n, bits, words, table, plane, w):  # type: ignore[no-untyped-def]
+    """``words[table, plane, class, half]`` of every cheap lane into the first row of TREE, 0 of the others."""
+    first = np.uint64(words.shape[2] - (1 << bits))
+    if bits == 2:
+        for half in range(2):
+            a0, a1 = words[table, plane, first, half], words[table, plane, first + ONE, half]
+            a2, a3 = words[table, plane, first + TWO, half], words[table, plane, first + THREE, half]
+            for q in range(n):
+                e = half * BATCH + q
+                low = w[CLASS + e]
+                w[TREE + e] = mux(w[CLASS + ROW + e], mux(low, a0, a1), mux(low, a2, a3)) & w[CHEAP + e]
+        return
+    if bits == 3:
+        for half in range(2):
+            a0, a1 = words[table, plane, first, half], words[table, plane, first + ONE, half]
+            a2, a3 = words[table, plane, first + TWO, half], words[table, plane, first + THREE, half]
+            later = first + FOUR
+            a4, a5 = words[table, plane, later, half], words[table, plane, later + ONE, half]
+            a6, a7 = words[table, plane, later + TWO, half], words[table, plane, later + THREE, half]
+            for q in range(n):
+                e = half * BATCH + q
+                low, middle = w[CLASS + e], w[CLASS + ROW + e]
+                zero = mux(middle, mux(low, a0, a1), mux(low, a2, a3))
+                one = mux(middle, mux(low, a4, a5), mux(low, a6, a7))
+                w[TREE + e] = mux(w[CLASS + 2 * ROW + e], zero, one) & w[CHEAP + e]
+        return
+    select(n, bits, words[table, plane, first:], w)
+    for half in range(2):
+        for q in range(n):
+            w[TREE + half * BATCH + q] &= w[CHEAP + half * BATCH + q]
+
+
+@part
+def decide_cheap(n, bits, class_bits, always, table, lanes, w):  # type: ignore[no-untyped-def]
+    """Lanes that flip for certain, and those left to chance; ``always`` has one plane."""
+    find_cheap(n, bits, class_bits, w)
+    pick(n, bits, always, table, 0, w)
+    for half in range(2):
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            certain = w[TREE + e] | w[np.uint64(CLASS + class_bits * ROW + e)]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@part
+def compare_drawn(n, threshold, drawn, w):  # type: ignore[no-untyped-def]
+    """One column plane, whose folded threshold bits and random words are in half rows at constant places."""
+    for q in range(n):
+        differ = w[threshold + q] ^ w[drawn + q]
+        w[COLUMN + q] = (w[threshold + q] & ~w[drawn + q]) | (~differ & w[COLUMN + q])
+        w[COLUMN + BATCH + q] &= ~differ
+
+
+@part
+def compare_cheap(n, bits, planes, table, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """All planes; ``planes`` are ``Tables.planes`` of a block. ``pick`` stands there but twice, as it is long."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        pick(n, bits, planes, table, plane, w)
+        for q in range(n):
+            first, second = random_words(q, word3, k0, k1, rounds, w)
+            compare(q, w[TREE + q], first, w)
+            compare(q + BATCH, w[TREE + BATCH + q], second, w)
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    for j in range(COLUMN_PLANES):
+        pick(n, bits, planes, table, OWN_PLANES + j, w)
+        for q in range(n):
+            both = (w[TREE + q] & w[OCCUPANT + q]) | (w[TREE + BATCH + q] & w[OCCUPANT + BATCH + q])
+            w[np.uint64(FOLDED + j * BATCH + q)] = rng.low32(both | both >> SHIFT)
+    compare_drawn(n, FOLDED + 3 * BATCH, DRAWN + 3 * BATCH, w)
+    compare_drawn(n, FOLDED + 2 * BATCH, DRAWN + 2 * BATCH, w)
+    compare_drawn(n, FOLDED + BATCH, DRAWN + BATCH, w)
+    compare_drawn(n, FOLDED, DRAWN, w)
+    settle_columns(n, w)
+
+
+HALF: Final = np.uint64(BATCH)
+
+
+@part
+def gather_wanted(row, first, n, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
+    """Spins that satisfy bonds from number ``first`` on of n sites: neighbours' words, flipped where the sign is 1."""
+    for q in range(n):
+        at, to = np.uint64(first + q), np.uint64(row + q)
+        j, sign = neighbour[at], ZERO - np.uint64(signs[at])
+        w[to] = state[j, 0] ^ sign
+        w[to + HALF] = state[j, 1] ^ sign
+
+
+@part
+def satisfy(row, n, w):  # type: ignore[no-untyped-def]
+    """A row of bonds that are satisfied."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            w[np.uint64(row + e)] = w[SPIN + e]
+
+
+@part
+def count_by_sevens(n, columns, slots, first, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
+    """Add unsatisfied bonds of n sites to bit planes, in ``columns`` columns of which the last may be of no site."""
+    done = 0
+    while done < slots:
+        together = 3 if slots - done <= 3 else 7
+        for k in range(together):
+            if done < slots:
+                gather_wanted(NEAR + k * ROW, first + done * n, n, state, neighbour, signs, w)
+            else:
+                satisfy(NEAR + k * ROW, columns, w)
+            done += 1
+        if together == 3:
+            add_three_bonds(columns, count_bits, w)
+        else:
+            add_seven_bonds(columns, count_bits, w)
+
+
+@part
+def bits_of_count(most):  # type: ignore[no-untyped-def]
+    """K of classes.py for sites of so many bonds."""
+    bits = 3
+    while most >> bits:
+        bits += 1
+    return bits
+
+
+@kernel
+def sweep_by_degree(  # type: ignore[no-untyped-def]
+    state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, cheap_bits, starts
+):
+    """``sweep_packed`` for sites of any degrees.
+
+    ``cheap_bits`` are as found by ``cheap_bits``, ``starts`` a sample's of update.py.
+    """
+    (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
+    owned = np.zeros(CHEAP_WORDS, np.uint64), np.empty(ROW + 1, np.int64), np.empty((2, 64 * ROW), np.uint64)
+    w, tail, site, lane = borrowed(owned[0]), borrowed(owned[1]), borrowed(owned[2][0]), borrowed(owned[2][1])
+    state, signs, planes, thresholds, lanes, starts = (
+        borrowed(state), borrowed(signs), borrowed(planes), borrowed(thresholds), borrowed(lanes), borrowed(starts)
+    )  # fmt: skip
+    certain = borrowed(always.reshape((always.shape[0], 1, always.shape[1], 2)))
+    first_of, offset, order = borrowed(batches.first), borrowed(batches.offset), borrowed(batches.order)
+    neighbour, slots_of, parities = borrowed(batches.neighbour), borrowed(batches.slots), borrowed(batches.parity)
+    most_of = borrowed(batches.most)
+    colour_start = borrowed(batches.colour_start)
+    for _ in range(sweeps):
+        for colour in range(share[0], share[1]):
+            low_sweep = rng.low32(half_sweep)
+            first, stop = share_of_batches(colour_start, colour, share)
+            for b in range(first, stop):
+                slots, parity = slots_of[b], parities[b]
+                sites = order[first_of[b] : first_of[b + 1]]
+                n = sites.size
+                columns = (n + 7) & ~7  # of whole vectors
+                count_bits = bits_of_count(most_of[b])
+                class_bits, bits = count_bits - 1, min(count_bits - 1, cheap_bits)
+                gather(SPIN, state, sites, w)
+                if starts.size:
+                    start_in_fields(columns, count_bits, first_of[b], starts, w)
+                else:
+                    start_count(columns, count_bits, ((1 << count_bits) - 2 + parity - slots) // 2, w)
+                count_by_sevens(n, columns, slots, offset[b], count_bits, state, neighbour, signs, w)
+                decide_cheap(columns, bits, class_bits, certain, parity, lanes, w)
+                prefixes(sites, block, low_sweep, k0, k1, w)
+                compare_cheap(columns, bits, planes, parity, half_sweep, k0, k1, rounds, w)
+                words = collect_flips(n, lanes, w, tail)
+                of_class = thresholds[parity, thresholds.shape[1] - (1 << class_bits) :]
+                finish_lanes(words, class_bits, of_class, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+                scatter(state, sites, w)
+            half_sweep += ONE
+    return owned[0].size + owned[1].size + owned[2].size  # so that they live until here

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper, LaunchedRounds
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
-from spinsim.engine.measuring.correlations import Wanted
-from spinsim.engine.measuring.cuda import NOTHING
+from spinsim.engine.layouts.replica_packed_cuda import OrderedWords, WordRun, place_of
+from spinsim.engine.measuring.correlations import Quantities
+from spinsim.engine.measuring.cuda import NOTHING, CudaSquares
 from spinsim.engine.measuring.cuda_comparison import (
     Compared,
     Comparison,
@@ -30,15 +30,13 @@ from spinsim.engine.measuring.cuda_comparison import (
     compare_replicas,
     fits_in_time,
 )
-from spinsim.engine.measuring.cuda_squares import CudaSquares
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange.cuda import CudaTempering, GivenPlaces, ReplicaPlaces
-from spinsim.engine.moves.exchange.ladder import Ladder
-from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
-from spinsim.engine.moves.metropolis.packed.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
-from spinsim.engine.moves.metropolis.replica_packed.cuda_degrees import COSTS, TILE_SITES, DegreeLattices, DegreeSweeper
+from spinsim.engine.moves.exchange import Ladder
+from spinsim.engine.moves.exchange_cuda import CudaTempering, GivenPlaces, ReplicaPlaces
+from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     BONDS,
+    COSTS,
     GLOBAL_THREADS,
     LADDER_BYTES,
     LANE_SUMS,
@@ -46,19 +44,27 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     ROUND_TOTALS,
     TALLIED_GROUPS,
     TALLY_BYTES,
+    TILE_SITES,
     WARP,
+    DegreeLattices,
+    DegreeSweeper,
     DeviceTables,
     LadderTables,
     ReplicaLattices,
     TableSweeper,
+    TermLattices,
+    TermSweeper,
     bond_groups,
     shared_bytes,
 )
-from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, ReplicaPlan, is_field_in_class
+from spinsim.engine.moves.metropolis.replica_packed.update import (
+    FEW_BONDS,
+    ReplicaPlan,
+    TermPlan,
+    is_field_in_class,
+)
+from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
-
-if TYPE_CHECKING:
-    from spinsim.engine.moves.metropolis.unpacked.cuda_words import SlotPlan, UnpackedSpins
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
@@ -204,8 +210,19 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     return engine_of(plan, queue, lattices, partial(ReplicaSweeper, queue, lattices), packing.Packing.REPLICA)
 
 
+def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
+    """The engine of a model of two terms, each of couplings of one magnitude, in a uniform field."""
+    plan, queue = TermPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
+    check_grid(*plan.shape[:2])
+    with queue.here():
+        lattices = TermLattices(plan, queue)
+    return engine_of(
+        plan, queue, lattices, lambda _: TermSweeper(queue, lattices), packing.Packing.ANISOTROPIC, (MOST_TERMS,)
+    )
+
+
 def engine_of(
-    plan: PackedRun | SlotPlan, queue: Queue, state: CountedWords | UnpackedSpins,
+    plan: WordRun, queue: Queue, state: OrderedWords,
     sweeper: Callable[[CudaCounting], CudaSweeper], name: packing.Packing, temperatures: tuple[int, ...] = (1,),
 ) -> CudaEngine:  # fmt: skip
     """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
@@ -223,7 +240,7 @@ def engine_of(
     return CudaEngine(plan.model, plan.replicas, parts)
 
 
-def compare(plan: PackedRun | SlotPlan, device: int, tempering: CudaTempering, wanted: Wanted) -> Comparison:
+def compare(plan: WordRun, device: int, tempering: CudaTempering, wanted: Quantities) -> Comparison:
     blocks = plan.shape[1]
     width = {"sites": np.uint32(plan.model.sites), "blocks": np.uint32(blocks)}
     columns = blocks * packing.LANES // WARP

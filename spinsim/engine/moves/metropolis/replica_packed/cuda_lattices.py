@@ -1,6 +1,8 @@
-"""Replica-packed lattices on a GPU and their acceptance tables, of given temperatures or of the places of a ladder.
+"""Replica-packed spins on a GPU, what kernels read of their models, and tables of given temperatures or of a ladder's.
 
-``state[sample, block, place, half]``; place i is site ``batches.order[i]``.
+``state[sample, block, place, half]``; place i is site ``batches.order[i]``. Graphs whose degrees differ much stay in
+shared memory where they are small, others lie in global memory, and so do models whose energy has two terms, with one
+launch for each half-sweep.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from spinsim.cuda.device import cupy, multiprocessors, shared_memory
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.layouts.replica_packed.cuda_words import CountedWords, place_of
-from spinsim.engine.moves.exchange.cuda import LADDER, ReplicaPlaces
-from spinsim.engine.moves.metropolis.anisotropic.update import PackedRun
-from spinsim.engine.moves.metropolis.packed.batches import Batches
-from spinsim.engine.moves.metropolis.packed.classes import PLANES, Kind, Limits, Tables, empty_tables
-from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+from spinsim.engine.layouts.replica_packed_cuda import CountedWords, place_of
+from spinsim.engine.moves.exchange_cuda import LADDER, ReplicaPlaces
+from spinsim.engine.moves.metropolis.classes import PLANES, Kind, Limits, Tables, cheap_bits, empty_tables
+from spinsim.engine.moves.metropolis.replica_packed.batches import Batches, Costs
+from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan, TermPlan
+from spinsim.model.graph import MOST_TERMS
 from spinsim.packing import LANES
 
 PLACE: Final = 16  # bytes of one place
@@ -71,12 +73,7 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
 
 
 def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Words of the bonds of one place with up to three others, (1 or samples, groups).
-
-    Args:
-        ends: Places of each bond's ends, (bonds, 2), below 2^15.
-        negative: Which couplings are below 0, (1 or samples, bonds).
-    """
+    """Words of the bonds of one place with up to three others, (1 or samples, groups); places are below 2^15."""
     low, high = ends.min(axis=1), ends.max(axis=1)
     by_place = np.lexsort((high, low))
     low, high, negative = low[by_place], high[by_place], negative[:, by_place]
@@ -306,3 +303,169 @@ class TableSweeper(CudaSweeper):
         if self._on_ladder is not None and not self._on_ladder.are_laid:
             self._on_ladder.lay()
         self._queue_sweeps(count, half_sweep)
+
+
+TILE_SITES: Final = 32  # of a warp
+COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
+MOST_THREADS: Final = 512
+RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
+QUEUE_BYTES: Final = 768  # of a warp's undecided lanes
+TREE_BITS: Final = (2, 3, 4)  # of cheap classes that have a kernel; the last one takes more of them too
+
+TILE: Final = struct_type(**dict.fromkeys(("first", "size", "most", "offset"), np.uint32))
+DEGREE_BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stride=SIZE)
+
+
+def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
+    table = np.empty(len(batches.slots), TILE)
+    table["first"], table["size"] = batches.first[:-1], np.diff(batches.first)
+    table["most"], table["offset"] = batches.slots + (batches.most << 16 if in_fields else 0), batches.offset
+    return table
+
+
+def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
+    """Site of each place, and its bonds and field as the kernel reads them, (1 or samples, sites, 2)."""
+    order = plan.batches.order
+    own = plan.graph.degrees()[order].astype(np.int64)[None]
+    if plan.fields is not None:
+        fields = plan.fields[:, order]
+        own = own + (np.abs(fields) << 8) + (np.asarray(fields > 0, np.int64) << 16)
+    table = np.empty((*own.shape, 2), np.uint32)
+    table[..., 0], table[..., 1] = order, own
+    return table
+
+
+def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
+    """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
+    return np.ascontiguousarray(2 * place_of(batches.order)[batches.neighbour] + batches.signs)
+
+
+def row_bytes(bits: int) -> int:
+    """Shared memory of the rows of 2^bits cheap classes and of lanes in use."""
+    return 16 * (1 + (2 * (1 + PLANES) << bits))
+
+
+class DegreeLattices(CountedWords):
+    """The state of a graph of any degrees, and what the kernel reads of it: tiles of sites of like degree."""
+
+    plan: ReplicaPlan
+
+    def __init__(self, plan: ReplicaPlan, queue: Queue) -> None:
+        batches = plan.batches
+        super().__init__(plan, queue, (sites_with_units(plan), wanted(batches)))
+        self._sites, self._wanted = self.lists
+        self._tiles = cupy.asarray(tiles(batches, plan.fields is not None).view(np.uint32))
+        self._colour_start = cupy.asarray(batches.colour_start.astype(np.int32))
+        self.most_tiles = int(np.diff(batches.colour_start).max())
+        self.threads, self.in_shared = self._threads(plan, queue.device)
+
+    def _threads(self, plan: ReplicaPlan, device: int) -> tuple[int, bool]:
+        """Threads of a block, and whether it holds a lattice."""
+        room, lattices = shared_memory(device), plan.shape[0] * plan.shape[1]
+        lattice, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
+        in_shared = lattice + most + RESIDENT_WARPS * QUEUE_BYTES <= room
+        blocks_together = min(4, room // (lattice + row_bytes(TREE_BITS[0])), -(-lattices // multiprocessors(device)))
+        warps = min(self.most_tiles, RESIDENT_WARPS // max(1, blocks_together)) if in_shared else 4
+        return 32 * warps, in_shared
+
+    def launch(self, tables: DeviceTables, bits: int) -> Launch:
+        """The kernel at temperatures that have 2^bits cheap classes."""
+        queue, plan = self._queue, self.plan
+        tree = min(bits, TREE_BITS[-1])
+        shared = row_bytes(bits) + self.threads // 32 * QUEUE_BYTES + (16 * plan.model.sites if self.in_shared else 0)
+        stride, site_stride = (array[0].size if len(array) > 1 else 0 for array in (self._wanted, self._sites))
+        bonds = record(
+            DEGREE_BONDS, sites=self._sites, wanted=self._wanted, stride=stride, site_stride=site_stride // 2
+        )
+        expression = instance("sweep_degrees", tree, self.in_shared, plan.fields is not None, queue.rng_rounds)
+        return Launch(queue.device, "metropolis/replica_packed_degrees.cu", expression, {
+            "state": self.present, "sites": np.uint32(plan.model.sites), "tiles": self._tiles,
+            "colour_start": self._colour_start, "colours": np.uint32(plan.colours),
+            "bonds": bonds, "tables": tables.record,
+            "are_shared": np.uint32(tables.are_shared), "classes": np.uint32(2**plan.classes.bits),
+            "cheap_bits": np.uint32(bits), "first_sample": queue.first_sample, "first_block": queue.first_block,
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "key": queue.keys,
+        }, shared)  # fmt: skip
+
+
+class DegreeSweeper(TableSweeper):
+    """A ``CudaSweeper`` of graphs of any degrees."""
+
+    shares_tables = True
+    updates_a_launch = 2**35  # so that a launch stays well below a second
+
+    def __init__(self, queue: Queue, lattices: DegreeLattices) -> None:
+        super().__init__(queue, lattices, lattices.plan)
+        self._degrees = lattices
+
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        self._launch = self._degrees.launch(tables, min(cheap_bits(limits), self._plan.classes.bits))
+
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None:
+        lattices, half_sweeps = self._degrees, count * self.colours
+        samples, blocks = lattices.plan.shape[:2]
+        share, most = 1, self.most_sweeps * self.colours
+        if not lattices.in_shared:
+            share, most = -(-lattices.most_tiles * TILE_SITES // lattices.threads), 1
+        for done in range(0, half_sweeps, most):
+            grid, now = (share, blocks, samples), min(most, half_sweeps - done)
+            self._launch(self._queue.stream, grid, lattices.threads, half_sweep=half_sweep + done, half_sweeps=now)
+
+
+TERM_THREADS: Final = 128  # of a block that sweeps
+RESIDENT_BLOCKS: Final = 4  # such blocks on one multiprocessor: more would only begin where these end
+TERM_BATCH: Final = struct_type(
+    first=np.uint32, size=np.uint32, slots=(np.uint32, MOST_TERMS), kind=np.uint32, offset=np.uint32
+)
+TERM_MODEL: Final = struct_type(
+    order=ADDRESS, neighbour=ADDRESS, signs=ADDRESS, sign_stride=SIZE, first_bits=np.uint32, field=np.uint32
+)
+
+
+class TermLattices(CountedWords):
+    """The spins of a run, and its model as kernels read it."""
+
+    plan: TermPlan
+
+    def __init__(self, plan: TermPlan, queue: Queue) -> None:
+        batches = plan.batches
+        super().__init__(plan, queue, (batches.order, place_of(batches.order)[batches.neighbour], batches.signs))
+        order, neighbour, signs = self.lists
+        self.model = record(
+            TERM_MODEL, order=order, neighbour=neighbour, signs=signs, first_bits=plan.classes.count_bits[0],
+            sign_stride=batches.signs.shape[1] if len(batches.signs) > 1 else 0, field=plan.classes.field != 0,
+        )  # fmt: skip
+
+
+class TermSweeper(TableSweeper):
+    """A ``CudaSweeper`` of an energy of two terms; there is no kernel of many rounds."""
+
+    def __init__(self, queue: Queue, lattices: TermLattices) -> None:
+        plan, batches = lattices.plan, lattices.plan.batches
+        super().__init__(queue, lattices, plan)
+        self._state, self._model, self._kinds = lattices.present, lattices.model, plan.classes.tables
+        samples, blocks = plan.shape[:2]
+        most = max(1, RESIDENT_BLOCKS * multiprocessors(queue.device) // (samples * blocks))
+        slots = zip(batches.of_term_0.tolist(), (batches.slots - batches.of_term_0).tolist(), strict=True)
+        sizes, others = np.diff(batches.first).tolist(), (batches.parity.tolist(), batches.offset.tolist())
+        # Plain numbers, as a launch of small lattices takes no longer than handing over its arguments.
+        rows = zip(batches.first[:-1].tolist(), sizes, slots, *others, strict=True)
+        self._batches = [((min(most, -(-row[1] // TERM_THREADS)), blocks, samples), row) for row in rows]
+        self._expression = instance("sweep_terms", plan.classes.bits, queue.rng_rounds)
+
+    def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
+        queue = self._queue
+        self._launch = Launch(queue.device, "metropolis/anisotropic.cu", self._expression, {
+            "state": self._state, "sites": np.uint32(self._plan.model.sites), "batch": np.zeros((), TERM_BATCH),
+            "model": self._model, "tables": tables.record, "kinds": np.uint32(self._kinds),
+            "first_sample": queue.first_sample, "first_block": queue.first_block, "half_sweep": np.uint64(0),
+            "key": queue.keys,
+        })  # fmt: skip
+
+    def _queue_sweeps(self, count: int, half_sweep: int) -> None:
+        """One launch for each batch of each half-sweep."""
+        starts, launch, stream = self._plan.batches.colour_start, self._launch, self._queue.stream
+        for done in range(count * self.colours):
+            colour = (half_sweep + done) % self.colours
+            for grid, batch in self._batches[starts[colour] : starts[colour + 1]]:
+                launch(stream, grid, TERM_THREADS, batch=batch, half_sweep=half_sweep + done)

@@ -1,20 +1,23 @@
-"""The replica-packed update: what it suits, its run as every device needs it, memory, engines."""
+"""The replica-packed update: what it suits, its runs as every device needs them, memory, engines.
+
+``ReplicaPlan`` is a run of a model of one term, ``TermPlan`` one of two terms (the anisotropic update), whose flip
+classes follow from the unsatisfied bonds of each term.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing
-from spinsim.acceptance import acceptance, check_beta
+from spinsim.acceptance import acceptance, acceptance_of_terms, check_beta, check_betas
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed.cpu_counting import CountedBonds
-from spinsim.engine.measuring.sums import of_up_and_unsatisfied
-from spinsim.engine.moves.metropolis.packed.batches import Batches, Costs, build_batches
-from spinsim.engine.moves.metropolis.packed.classes import (
+from spinsim.engine.layouts.replica_packed import CountedBonds
+from spinsim.engine.measuring.sums import Linear, observables_of_spins, of_up_and_unsatisfied
+from spinsim.engine.moves.metropolis.classes import (
     LEAST_COUNT_BITS,
     MAX_COUNT_BITS,
     MAX_DEGREE,
@@ -22,12 +25,14 @@ from spinsim.engine.moves.metropolis.packed.classes import (
     Classes,
     Limits,
     Tables,
+    TermClasses,
     build_tables,
     distinct_of,
 )
-from spinsim.engine.update import Outline, Update, by_sites, bytes_with_adjacency
+from spinsim.engine.moves.metropolis.replica_packed.batches import Batches, Costs, build_batches, build_batches_of_terms
+from spinsim.engine.update import Pace, Sizes, Update, by_sites, bytes_with_adjacency
 from spinsim.errors import InputError
-from spinsim.model.graph import colouring
+from spinsim.model.graph import MOST_TERMS, colouring
 from spinsim.model.hamiltonian import bonds_of_units, most_units
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
@@ -43,11 +48,7 @@ def starts(
     """Where each site of ``batches.order`` begins to count, (1 or samples, sites and some words), or (1, 0).
 
     The lowest bits are the unsatisfied phantom bonds; then come bits that differ where the field is unsatisfied, and
-    whether it is above 0.
-
-    Args:
-        units: Bonds of each site, those to the spin that is always +1 among them, (sites,).
-        fields: These alone, below 0 where the field is, (1 or samples, sites).
+    whether it is above 0. ``units`` are bonds of each site, those to the spin that is always +1 among them.
     """
     if fields is None:
         return np.empty((1, 0), np.uint64)
@@ -78,9 +79,7 @@ FEW_UNITS: Final = 31  # so many without the spin are
 def is_field_in_class(model: Ising, always: bool) -> bool:
     """Return whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
 
-    Args:
-        model: With couplings of one magnitude and a uniform field.
-        always: True if it is wherever it can be; else where this makes for fewer classes.
+    It is where this makes for fewer classes, or ``always``.
     """
     degree, units = model.graph.largest_degree, model.once(most_units)
     if always or units is None:
@@ -185,27 +184,87 @@ MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
-def suits(outline: Outline) -> bool:
+def suits(sizes: Sizes) -> bool:
     """Returns whether couplings of one term have one magnitude in a uniform field, or are few units as their fields."""
-    if outline.in_terms:
+    if sizes.in_terms:
         return False
-    if outline.one_magnitude and outline.one_field:
-        largest = MAX_DEGREE_IN_FIELD if outline.in_field else MAX_DEGREE
-        if outline.largest_degree <= largest:
+    if sizes.one_magnitude and sizes.one_field:
+        largest = MAX_DEGREE_IN_FIELD if sizes.in_field else MAX_DEGREE
+        if sizes.largest_degree <= largest:
             return True
-    units, most = outline.most_units, MOST_UNITS
+    units, most = sizes.most_units, MOST_UNITS
     if units is None:
         return False
-    if outline.one_magnitude:  # then fields may be as strong as bonds
-        most = max(most, min(MAX_DEGREE, 2 * outline.largest_degree))
+    if sizes.one_magnitude:  # then fields may be as strong as bonds
+        most = max(most, min(MAX_DEGREE, 2 * sizes.largest_degree))
     return units <= most
 
 
-def needed_bytes(outline: Outline, replicas: int) -> int:
-    units = 0 if outline.one_magnitude and outline.one_field else outline.sites * (outline.most_units or 0) // 2
-    return bytes_with_adjacency(outline, replicas, WORD_BYTES) + units * UNIT_BYTES
+def needed_bytes(sizes: Sizes, replicas: int) -> int:
+    units = 0 if sizes.one_magnitude and sizes.one_field else sizes.sites * (sizes.most_units or 0) // 2
+    return bytes_with_adjacency(sizes, replicas, WORD_BYTES) + units * UNIT_BYTES
 
 
-UPDATE: Final = Update(
+REPLICA_PACKED: Final = Update(
     Packing.REPLICA, suits, needed_bytes, by_sites, f"{__package__}.cpu:engine", f"{__package__}.cuda:engine"
+)
+
+
+class TermPlan:
+    """A ``PackedRun`` of a model of two terms, of couplings of one magnitude in each and a uniform field."""
+
+    by_degree = False
+    starts = np.empty((1, 0), np.uint64)
+
+    def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int) -> None:
+        terms, magnitudes, field = model.terms, model.term_magnitudes, model.uniform_field
+        if terms is None or magnitudes is None or field is None:
+            raise InputError(f"model {model.name} has no two terms of one magnitude each: state the term of every bond")
+        self.model, self.replicas, self.dynamics = model, replicas, dynamics
+        colour, negative = colouring(model.graph), model.negative_bonds()
+        self.colours = int(colour.max()) + 1
+        self.batches, kinds = build_batches_of_terms(model.graph, terms, colour, negative, largest_batch)
+        self.first = int(np.count_nonzero(colour == 0)) if model.is_bipartite else 0
+        grounds = [-size * int(np.count_nonzero(terms == term)) for term, size in enumerate(magnitudes)]
+        of_first = Linear({"up": -2 * field, "unsatisfied_0": 2 * magnitudes[0]}, grounds[0] + field * model.sites)
+        of_second = Linear({"unsatisfied_1": 2 * magnitudes[1]}, grounds[1])
+        sums = ("up", "unsatisfied_0", "unsatisfied_1", "up_first")
+        self.observables = observables_of_spins(sums, model.sites, self.first, of_first, of_second)
+        self.classes = TermClasses(kinds, magnitudes, field)
+        self.used_tables = 0, self.classes.tables
+        mine = [terms == term for term in range(MOST_TERMS)]
+        edges, others = (np.ascontiguousarray(model.graph.edges[bonds]) for bonds in mine)
+        signs, other_signs = (np.ascontiguousarray(negative[:, bonds]) for bonds in mine)
+        self.counted = CountedBonds(edges, signs, others, other_signs, *lone_bonds(None), 0)
+        self.counts_of_class, self.weights = (self.classes.count_bits, field != 0), (*magnitudes, field)
+        self.lanes = packing.lane_masks(replicas)
+        self.shape = (model.samples, len(self.lanes), model.sites, 2)
+
+    def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
+        """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
+        distinct, place = distinct_of(check_betas(beta, self.replicas))
+        limits = self.limits(distinct)
+        return build_tables(limits, place), limits
+
+    def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
+        """Limits that decide flips at pairs of inverse temperatures (temperatures, 2): (kind, class, temperature)."""
+        costs = self.classes.costs()[:, :, None]
+        scaled = beta * self.model.quantum
+        certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
+        return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
+
+
+PackedRun: TypeAlias = ReplicaPlan | TermPlan  # a run whose state is replica-packed, whatever its energy is
+
+
+def suits_terms(sizes: Sizes) -> bool:
+    """Return True for two terms of one magnitude each and a uniform field, if classes have at most six bits."""
+    degrees = sizes.degrees_of_terms
+    return degrees is not None and sizes.one_field and TermClasses.fit(degrees, sizes.in_field)
+
+
+ANISOTROPIC: Final = Update(
+    *(Packing.ANISOTROPIC, suits_terms, partial(bytes_with_adjacency, bytes_a_site=WORD_BYTES), by_sites),
+    *(f"{__package__}.cpu:engine_of_terms", f"{__package__}.cuda:engine_of_terms"),
+    pace=Pace(600, in_one_call=False),
 )

@@ -1,0 +1,455 @@
+"""Kernels of the CPU that add measurements of a ladder to the sums of reduction.py.
+
+Of sums over energy, what belongs to a bin stands side by side, a *column* each, so that a value adds to all of them at
+once:
+
+    of_copies[block, sample, bin]    measurements of each copy, the sum of levels, sums
+    of_pairs[block, sample, bin]     pairs and measurements, the sum of levels, sums, room up to a multiple of LANES
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, COUNTS, LEVELS, RANGE, SUMS, Reduced
+from spinsim.machine.compiled import kernel, part, step
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_TOGETHER: Final = 64  # values that are added up side by side
+LANES: Final = 8  # columns that are added together
+_COUNTED: Final = 2  # columns before those of terms, of pairs
+
+
+class EnergyBins(NamedTuple):
+    """Sums over energy as kernels take them; without bins where there are none."""
+
+    column: Integers  # place of each term among those of copies that are added up, -1 where it is none, (terms,)
+    pair_column: Integers  # column of each term of pairs, likewise
+    rows: Integers  # first column of each of these terms, and how far that of the next copy is, (of copies, 2)
+    places: int  # of one sample
+    inverse: float  # 1 / unit of levels
+    ranges: Integers  # lowest and highest level, (samples, 2)
+    of_copies: Integers  # (blocks, samples, bins, columns)
+    of_pairs: Integers  # (blocks, samples, bins, columns); no columns without pairs
+
+    def arrays(self, copies: int, pair_rows: int) -> dict[str, Integers]:
+        """Views of all arrays by name, as ``Energies.arrays`` has them."""
+        counts, sums = (np.moveaxis(part, -1, 0) for part in np.split(self.of_copies, [copies + 1], axis=-1))
+        arrays = {RANGE: self.ranges, COUNTS[0]: counts, SUMS[0]: sums}
+        if pair_rows:
+            columns = np.moveaxis(self.of_pairs, -1, 0)
+            arrays |= {COUNTS[1]: columns[:_COUNTED], SUMS[1]: columns[_COUNTED : _COUNTED + pair_rows]}
+        return arrays
+
+
+def empty_bins(reduced: Reduced) -> EnergyBins:
+    """Return the sums over energy of a run that has not measured yet."""
+    terms, samples, copies, energies = reduced.terms, reduced.model.samples, reduced.copies, reduced.energies
+    column, pair_column = np.full(len(terms), -1), np.full(len(terms), -1)
+    if energies is None:
+        rows, ranges, none = np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), np.empty((1, 0, 0, 0), np.int64)
+        return EnergyBins(column, pair_column, rows, reduced.places, 1.0, ranges, none, none)
+    of_terms: list[tuple[int, int]] = []
+    for k, term in enumerate(terms):
+        if energies.row[k] >= 0:
+            column[k] = len(of_terms)
+            of_terms.append((copies + 1 + energies.row[k], int(term.by_copy)))
+        if energies.pair_row[k] >= 0:
+            pair_column[k] = _COUNTED + energies.pair_row[k]
+    width = -(-(_COUNTED + energies.pair_rows) // LANES) * LANES if energies.pair_rows else 0
+    shape = energies.blocks, samples
+    return EnergyBins(
+        column, pair_column, np.array(of_terms, np.int64).reshape(-1, 2), reduced.places, 1 / energies.unit,
+        np.zeros((samples, 2), np.int64), np.zeros((*shape, energies.bins, copies + 1 + energies.rows), np.int64),
+        np.zeros((*shape, 2 * energies.bins, width), np.int64),
+    )  # fmt: skip
+
+
+@step
+def shift_over(low, high, bins):  # type: ignore[no-untyped-def]
+    """``shift_of``."""
+    shift = 0
+    while (high >> shift) - (low >> shift) >= bins:
+        shift += 1
+    return shift
+
+
+@part
+def widen(sums, low, high, shift, wider):  # type: ignore[no-untyped-def]
+    """Add bins of ``sums`` (bins, columns) that share one of a larger shift; levels go from ``low`` to ``high``."""
+    bins = sums.shape[0]
+    room = np.zeros(sums.shape, np.int64)
+    for number in range(low >> shift, (high >> shift) + 1):
+        room[(number >> (wider - shift)) & (bins - 1)] += sums[number & (bins - 1)]
+    sums[:] = room
+
+
+@part
+def room_over_energy(bins, copies, pairs, n):  # type: ignore[no-untyped-def]
+    """Room for levels (copies, n) and for terms of copies (copies, terms, n) and pairs (pairs, columns, n)."""
+    if not bins.of_copies.size:
+        n = 0
+    width = bins.of_pairs.shape[3]
+    levels, of_copies = np.empty((copies, n), np.int64), np.empty((copies, bins.rows.shape[0], n), np.int64)
+    of_pairs = np.zeros((pairs if width else 0, width, n), np.int64)
+    of_pairs[:, :1] = 1
+    return levels, of_copies, of_pairs
+
+
+@part
+def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[no-untyped-def]
+    """Find the ``levels`` (copies, places) of energies of some samples, and widen bins that do not hold them.
+
+    ``energy`` (copies, places of all samples) is that of measurement ``number``; the first of the samples is ``first``.
+    """
+    copies, places, number_of_bins = energy.shape[0], bins.places, bins.of_copies.shape[2]
+    n = samples * places
+    for chain in range(copies):
+        of_chain, row = energy[chain, first * places : first * places + n], levels[chain, :n]
+        for e in range(n):
+            row[e] = np.int64(np.rint(of_chain[e] * bins.inverse))
+    for k in range(samples):
+        sample = first + k
+        old_low, old_high = bins.ranges[sample, 0], bins.ranges[sample, 1]
+        low, high = old_low, old_high
+        if number == 0:
+            low = high = levels[0, k * places]
+        for chain in range(copies):
+            for e in range(k * places, (k + 1) * places):
+                low, high = min(low, levels[chain, e]), max(high, levels[chain, e])
+        shift, old = shift_over(low, high, number_of_bins), shift_over(old_low, old_high, number_of_bins)
+        if number > 0 and shift > old:
+            for one in range(bins.of_copies.shape[0]):
+                widen(bins.of_copies[one, sample], old_low, old_high, old, shift)
+                if bins.of_pairs.size:
+                    widen(bins.of_pairs[one, sample], 2 * old_low, 2 * old_high, old, shift)
+        bins.ranges[sample, 0], bins.ranges[sample, 1] = low, high
+
+
+@step
+def in_units(y, scale, values):  # type: ignore[no-untyped-def]
+    """Put numbers ``y`` (n,) into ``values``, in units of sums."""
+    for e in range(y.size):
+        values[e] = np.int64(np.rint(y[e] * scale))
+
+
+@step
+def add_over_energy(bins, block, first, samples, pairs, levels, values, pair_values):  # type: ignore[no-untyped-def]
+    """Add terms of copies and of pairs to the bins of a block.
+
+    Arguments are those of ``find_levels`` and what ``room_over_energy`` made.
+    """
+    copies, places, width = levels.shape[0], bins.places, pair_values.shape[1]
+    for k in range(samples):
+        table, pair_table = bins.of_copies[block, first + k], bins.of_pairs[block, first + k]
+        last, pair_last = np.int64(table.shape[0] - 1), np.int64(pair_table.shape[0] - 1)
+        shift = shift_over(bins.ranges[first + k, 0], bins.ranges[first + k, 1], table.shape[0])
+        for chain in range(copies):
+            terms = values[chain]
+            for e in range(k * places, (k + 1) * places):
+                level = levels[chain, e]
+                to = table[np.uint64((level >> shift) & last)]
+                to[chain] += 1
+                to[copies] += level
+                for j in range(terms.shape[0]):
+                    to[bins.rows[j, 0] + bins.rows[j, 1] * chain] += terms[j, e]
+        for p in range(pair_values.shape[0]):
+            one, other = levels[pairs[p, 0]], levels[pairs[p, 1]]
+            for column in range(0, width, LANES):
+                terms = pair_values[p, column : column + LANES]
+                for e in range(k * places, (k + 1) * places):
+                    level = one[e] + other[e]
+                    if column == 0:
+                        terms[1, e] = level
+                    to = pair_table[np.uint64((level >> shift) & pair_last), column : column + LANES]
+                    for j in range(LANES):
+                        to[j] += terms[j, e]
+
+
+class Sums(NamedTuple):
+    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other."""
+
+    block_sums: Floats  # (terms, blocks, n)
+    copy_sums: Floats  # (terms with ``by_copy``, copies, n)
+    coldest_sums: Floats  # (judged terms, coldest blocks, samples, copies or pairs)
+    level_sums: Floats  # (followed terms, level blocks, levels, n)
+    level_squares: Floats
+    level_open: Floats  # (followed, levels, n)
+    first_value: Floats  # (followed, n)
+
+
+@step
+def raise_to(y, power):  # type: ignore[no-untyped-def]
+    """Put |x|, x^2 or x^4 in the place of each x of ``y``, or leave it."""
+    if power == ABSOLUTE:
+        for place in range(y.size):
+            y[place] = abs(y[place])
+    elif power == 2:
+        for place in range(y.size):
+            y[place] *= y[place]
+    elif power == 4:
+        for place in range(y.size):
+            square = y[place] * y[place]
+            y[place] = square * square
+
+
+@step
+def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # type: ignore[no-untyped-def]
+    """Write the connected squares of overlaps (pairs, ``here``) into ``connected``.
+
+    They average to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, the mean over
+    all choices of copies a, b, c and d that differ, Q_ab being the sum over sites of s_a s_b.
+
+    Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
+    is room, (copies + 3, n).
+    """
+    for row in range(copies + 3):
+        for e in range(connected.size):
+            work[row, e] = 0.0
+    squares, rows, whole = work[copies], work[copies + 1], work[copies + 2]
+    for p in range(pairs.shape[0]):
+        one, other, of_pair = work[pairs[p, 0]], work[pairs[p, 1]], overlap[p, here]
+        for e in range(connected.size):
+            x = of_pair[e]
+            one[e] += x
+            other[e] += x
+            squares[e] += x * x
+    for copy in range(copies):
+        row = work[copy]
+        for e in range(connected.size):
+            rows[e] += row[e] * row[e]
+            whole[e] += row[e]
+    choices = copies * (copies - 1.0) * (copies - 2.0) * (copies - 3.0)
+    for e in range(connected.size):
+        twice = squares[e] * 2.0
+        sharing = rows[e] - twice
+        apart = whole[e] * whole[e] - 2.0 * twice - 4.0 * sharing
+        total = (copies - 2.0) * (copies - 3.0) * twice - 2.0 * (copies - 3.0) * sharing + apart
+        connected[e] = total / choices * scale[e]
+
+
+@step
+def follow(c, number, here, sums, squares, waiting):  # type: ignore[no-untyped-def]
+    """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
+
+    A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
+    ``here`` are their places among all; ``sums``, ``squares`` and ``waiting`` are (levels, n).
+    """
+    for level in range(LEVELS):
+        of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, here]
+        for e in range(c.size):
+            of_level[e] += c[e]
+            of_squares[e] += c[e] * c[e]
+        if (number >> level) & 1 == 0:
+            for e in range(c.size):
+                waits[e] = c[e]
+            return
+        for e in range(c.size):
+            c[e] = waits[e] + c[e]
+
+
+@step
+def repeat(row, repeated):  # type: ignore[no-untyped-def]
+    """Fill ``repeated`` with a row (places,) again and again."""
+    for first in range(0, repeated.size, row.size):
+        for place in range(row.size):
+            repeated[first + place] = row[place]
+
+
+@step
+def find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
+    """Put the values of a term and a copy or pair into the first of ``rooms``; others are as ``add_term`` has them."""
+    y, scale, of_other, shift = rooms[0], rooms[3], rooms[4], rooms[5]
+    chosen, kind = of_pairs if tables.of_pairs[term] else of_copies, tables.power[term]
+    a, b = tables.first[term], tables.second[term]
+    if kind == CONNECTED:
+        connected_squares(chosen[a], here, pairs, of_copies.shape[1], scale, work, y)
+    elif b >= 0:
+        one, other = chosen[a, chain, here], chosen[b, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + of_other[e] * other[e] + shift[e]
+        raise_to(y, kind)
+    else:
+        one = chosen[a, chain, here]
+        for e in range(y.size):
+            y[e] = scale[e] * one[e] + shift[e]
+        raise_to(y, kind)
+
+
+@step
+def add_term(  # type: ignore[no-untyped-def]
+    rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
+    scale_of_sums, values, pair_values,
+):  # fmt: skip
+    """Add a term of some samples, whose places ``here`` stand side by side: none waits for another in the inner loops.
+
+    ``rooms`` (6, n) and ``work`` are scratch; ``column`` and ``pair_column`` are where sums over energy take values of
+    the term, -1 where they do not, in ``values`` and ``pair_values``.
+    """
+    places, kind = tables.constant.shape[1], tables.power[term]
+    track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
+    y, z, added, total = rooms[0], rooms[1], rooms[2], sums.block_sums[term, blocks.block, here]
+    n = y.size
+    repeat(tables.scales[term, 0], rooms[3])
+    repeat(tables.scales[term, 1], rooms[4])
+    repeat(tables.constant[term], rooms[5])
+    for e in range(n):
+        added[e] = 0.0
+    chains = of_pairs.shape[1] if tables.of_pairs[term] else of_copies.shape[1]
+    for chain in range(1 if kind == CONNECTED else chains):
+        find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work)
+        for e in range(n):
+            total[e] += y[e]
+            added[e] += y[e]
+        if own >= 0:
+            of_chain = sums.copy_sums[own, chain, here]
+            for e in range(n):
+                of_chain[e] += y[e]
+        if column >= 0:
+            in_units(y, scale_of_sums, values[chain, column])
+        if pair_column >= 0:
+            in_units(y, scale_of_sums, pair_values[chain, pair_column])
+        if cold >= 0:
+            for k in range(n // places):
+                sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
+    if track >= 0:
+        start = sums.first_value[track, here]
+        for e in range(n):
+            if number == 0:
+                start[e] = added[e]
+            z[e] = added[e] - start[e]
+        follow(
+            z, number, here, sums.level_sums[track, blocks.level_block],
+            sums.level_squares[track, blocks.level_block], sums.level_open[track],
+        )  # fmt: skip
+
+
+@step
+def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
+    """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
+
+    ``sums`` (samples, replicas) are those of the present block, ``squares`` (samples,) of the whole run.
+    """
+    for sample in range(begin, end):
+        for replica in range(place.shape[1]):
+            c = 2 * np.int64(place[sample, replica]) - places + 1
+            sums[sample, replica] += c
+            squares[sample] += c * c
+
+
+@step
+def add_overlaps(values, numbers, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
+    """Count overlaps of some samples in a ``histogram`` (samples, places, cells); without cells none.
+
+    ``cell`` (values,) is the cell of each value -n, -n + 2, ..., n of source ``numbers`` of ``values``.
+    """
+    most, places = cell.size - 1, histogram.shape[1]
+    for sample in range(begin, end if cell.size else begin):
+        for pair in range(values.shape[1]):
+            of_pair = values[numbers, pair, sample * places : (sample + 1) * places]
+            for place in range(places):
+                histogram[sample, place, cell[np.uint64((np.int64(of_pair[place]) + most) >> 1)]] += np.uint32(1)
+
+
+@kernel
+def add_measurement(  # type: ignore[no-untyped-def]
+    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
+    begin, end,
+):  # fmt: skip
+    """Add samples from ``begin`` to before ``end`` of measurement ``number``, a few of them at a time.
+
+    Args:
+        of_copies, of_pairs: Values of all sources of the one or the other kind, (sources, copies or pairs, places of
+            all samples).
+        energy: Of copies, (copies, n).
+        walks: Sums and squares of ``add_walks``; ``overlaps`` and ``links``: source, cells and histogram of
+            ``add_overlaps``.
+        place: Of each replica, (samples, replicas).
+    """
+    copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
+    together = min(max(1, _TOGETHER // places), end - begin)
+    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
+    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
+    for first in range(begin, end, together):
+        several = min(together, end - first)
+        if several < together:  # the last ones
+            rooms, values = rooms[:, : several * places].copy(), values[:, :, : several * places].copy()
+            pair_values = pair_values[:, :, : several * places].copy()
+        if has_energies:
+            find_levels(energy, over_energy, number, first, several, levels)
+        here = slice(first * places, (first + several) * places)
+        for term in range(tables.first.size):
+            add_term(
+                rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first,
+                over_energy.column[term], over_energy.pair_column[term], scale, values, pair_values,
+            )  # fmt: skip
+        if has_energies:
+            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
+    add_walks(place, places, walks[0][0, blocks.walk_block], walks[1], begin, end)
+    add_overlaps(of_pairs, overlaps[0], overlaps[1], overlaps[2], begin, end)
+    add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
+
+
+@kernel
+def fill_values(  # type: ignore[no-untyped-def]
+    which, elements, copies, pairs, energies, energy, magnetization, staggered, overlap, links, modes, begin, end
+):
+    """Fill in values of sources of some samples, (sources, copies or pairs, samples, places).
+
+    ``which`` has the number of each source among ``BY_KERNEL``, -1 for others; ``elements`` (sources, axes) the axes
+    that are added up, -1 for none; the last six are those of ``LadderMeasurement`` and ``Compared``.
+    """
+    for k in range(which.size):
+        for sample in range(begin, end):
+            if which[k] == 0:
+                fill_one(energy[sample], energies[:, sample])
+            elif which[k] == 1:
+                fill_one(magnetization[sample], copies[k, :, sample])
+            elif which[k] == 2:
+                fill_one(staggered[sample], copies[k, :, sample])
+            elif which[k] == 3:
+                add_axes(modes[:, sample, overlap.shape[1] :], elements[k], copies[k, :, sample])
+            elif which[k] == 4:
+                fill_one(overlap[sample], pairs[k, :, sample])
+            elif which[k] == 5:
+                fill_one(links[sample], pairs[k, :, sample])
+            elif which[k] == 6:
+                add_axes(modes[:, sample, : overlap.shape[1]], elements[k], pairs[k, :, sample])
+
+
+@step
+def fill_one(values, floats):  # type: ignore[no-untyped-def]
+    """Put ``values`` into ``floats``, both (copies or pairs, places), as floats."""
+    for chain in range(floats.shape[0]):
+        for place in range(floats.shape[1]):
+            floats[chain, place] = np.float64(values[chain, place])
+
+
+@step
+def add_axes(values, axes, sums):  # type: ignore[no-untyped-def]
+    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``sums``."""
+    for chain in range(sums.shape[0]):
+        for place in range(sums.shape[1]):
+            total = values[axes[0], chain, place]
+            for each in axes[1:]:
+                if each >= 0:
+                    total += values[each, chain, place]
+            sums[chain, place] = total
+
+
+@kernel
+def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-untyped-def]
+    """Keep lower energies of some samples' replicas; ``better`` is the replica of a sample's new lowest one, or -1."""
+    for sample in range(begin, end):
+        before, least, which, row = np.inf, np.inf, -1, lowest[sample]
+        for r in range(row.size):
+            now = np.float64(energy[sample - begin, r]) * quantum
+            before = min(before, row[r])
+            if now < least:
+                least, which = now, r
+            row[r] = min(row[r], now)
+        better[sample] = which if least < before else -1

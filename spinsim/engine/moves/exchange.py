@@ -1,0 +1,272 @@
+"""Parallel tempering: replicas of one copy exchange temperatures, never configurations.
+
+Replica c T + k belongs to copy c, one of ``copies`` independent ones, and begins with temperature k of T, counted from
+the coldest. A round is some sweeps and then one attempt for every other pair of neighbouring temperatures: of even
+lower index in even rounds, of odd in odd ones. The pair (t, t + 1), held by replicas of energy E_t and E_{t+1}, is
+exchanged with probability min(1, exp(-(beta_t - beta_{t+1}) (E_{t+1} - E_t))), decided by a 64-bit uniform of the
+stream ``SWAP``: group copy * (T - 1) + t, half-sweep field = number of the round. Where the energy has two terms, a
+temperature is a pair of numbers and the exponent a sum over both.
+
+A round trip is counted when a replica that has been at the hottest temperature and then at the coldest is at the
+hottest again.
+
+The ladder is stated first, then its exchanges on the CPU; those on GPUs are in exchange_cuda.py.
+
+Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.acceptance import LARGEST_EXPONENT, check_beta, check_betas, exp_reduced
+from spinsim.engine.dynamics import Dynamics
+from spinsim.engine.measuring.sums import Counts
+from spinsim.errors import InputError
+from spinsim.machine.compiled import kernel, part
+from spinsim.model.graph import MOST_TERMS
+from spinsim.model.ising import Ising
+
+NOWHERE, FROM_HOT, FROM_COLD = range(3)
+"""Which end of the ladder a replica was at last; the coldest counts only after the hottest."""
+
+MOST_TEMPERATURES: Final = 2**15
+
+ONE_TERM: Final = "give one for each temperature, as two take a model that states the term of each bond"
+"""Advice where an update has no inverse temperatures of two terms."""
+
+NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
+
+
+class Exchange(NamedTuple):
+    """How far the exchange of temperatures has come."""
+
+    place: npt.NDArray[np.int32]  # temperature index of each replica, int32 (samples, replicas)
+    attempts: npt.NDArray[np.int64]  # of each pair (t, t + 1), all copies, (samples, temperatures - 1)
+    accepts: npt.NDArray[np.int64]  # of them accepted, likewise
+    trips: npt.NDArray[np.int64]  # round trips of each replica, int64 (samples, replicas)
+    last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)
+
+    def copied(self) -> Exchange:
+        return Exchange._make(array.copy() for array in self)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Inverse temperatures of every copy.
+
+    Raises:
+        InputError: for no temperatures, an order that does not descend, no copies or too many replicas.
+    """
+
+    # from the coldest, descending, (temperatures,); or of both terms, (temperatures, 2), in an order in which
+    # neighbours differ. One temperature alone is never exchanged.
+    beta: npt.NDArray[np.float64]
+    copies: int  # independent copies of the ladder in each sample
+
+    def __post_init__(self) -> None:
+        count = len(self.beta)
+        beta = check_betas(self.beta, count) if np.ndim(self.beta) == 2 else check_beta(self.beta, np.size(self.beta))
+        object.__setattr__(self, "beta", beta)
+        if not 1 <= count <= MOST_TEMPERATURES:
+            raise InputError(f"{count} temperatures make no ladder: give 1 to {MOST_TEMPERATURES}")
+        if beta.ndim == 1 and not (np.diff(beta) < 0).all():
+            raise InputError("temperatures of a ladder must all differ and come from the lowest to the highest")
+        if beta.ndim == 2 and not (np.diff(beta, axis=0) != 0).any(axis=1).all():
+            raise InputError("neighbouring points of a ladder must differ: leave out what stands there twice")
+        if self.copies < 1:
+            raise InputError(f"{self.copies} copies cannot be simulated: give a whole number, at least 1")
+
+    @classmethod
+    def of_engine(cls, beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
+        """A ladder for an engine of so many replicas, each of which takes one of these numbers of ``temperatures``.
+
+        Where it takes two alone, the ladder's ``beta`` has two columns in any case.
+
+        Raises:
+            InputError: for a bad ladder and for one that does not fit the engine.
+        """
+        values = np.atleast_1d(np.asarray(beta, np.float64))
+        if values.ndim > 1 and (MOST_TERMS not in temperatures or values.shape[1:] != (MOST_TERMS,)):
+            rule = "give (temperatures,) or (temperatures, 2)" if MOST_TERMS in temperatures else ONE_TERM
+            raise InputError(f"inverse temperatures of a ladder have shape {values.shape}: {rule}")
+        ladder = cls(values, copies)
+        if 1 not in temperatures and values.ndim == 1:
+            ladder = cls(np.stack([ladder.beta] * MOST_TERMS, axis=-1), copies)
+        if ladder.replicas != replicas:
+            raise InputError(
+                f"{copies} copies of {ladder.temperatures} temperatures are {ladder.replicas} replicas, "
+                f"but the engine has {replicas}: make it with as many"
+            )
+        return ladder
+
+    @property
+    def temperatures(self) -> int:
+        return len(self.beta)
+
+    @property
+    def replicas(self) -> int:
+        return self.copies * self.temperatures
+
+    def steps(self, model: Ising) -> npt.NDArray[np.float64]:
+        """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1, terms)."""
+        return np.ascontiguousarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
+
+    def begin(self, samples: int) -> Exchange:
+        shape, pairs = (samples, self.replicas), (samples, self.temperatures - 1)
+        place = np.tile(np.arange(self.temperatures, dtype=np.int32), (samples, self.copies))
+        last_end = np.where(place == self.temperatures - 1, FROM_HOT, NOWHERE).astype(np.int8)
+        return Exchange(
+            place, np.zeros(pairs, np.int64), np.zeros(pairs, np.int64), np.zeros(shape, np.int64), last_end
+        )
+
+
+def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
+    """Replica at each temperature, (samples, copies, temperatures), from ``place`` (samples, replicas)."""
+    samples, replicas = place.shape
+    ladder, replica = _numbers(samples, copies, replicas // copies)
+    holder = np.empty(replica.shape, np.int64)
+    holder.reshape(-1)[ladder + place.reshape(replica.shape)] = replica
+    return holder
+
+
+@lru_cache(maxsize=8)
+def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each copy's ladder begins, (samples, copies, 1), and its replicas, (samples, copies, temperatures)."""
+    replicas = copies * temperatures
+    ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
+    return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
+
+
+@lru_cache(maxsize=8)
+def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
+    """Pairs of copies whose overlaps are measured, (pairs, 2): (0, 1), (0, 2), ..., (1, 2), ..."""
+    pairs = np.stack(np.triu_indices(copies, 1), axis=1)
+    pairs.flags.writeable = False
+    return pairs
+
+
+OF_SAMPLES: Final = ("spins", *Exchange._fields)
+"""Arrays of an engine's state that have a row for each sample; ``NUMBERS`` are of all samples."""
+NUMBERS: Final = ("half_sweep", "round")
+
+
+def snapshot_of(
+    spins: npt.NDArray[np.uint64], half_sweep: int, round_: int, exchange: Exchange | None
+) -> dict[str, npt.NDArray[np.generic]]:
+    """State that an engine saves: packed spins, counters and, with a ladder, the state of the exchange."""
+    saved: dict[str, npt.NDArray[np.generic]] = {"spins": spins, "half_sweep": np.array(half_sweep, np.int64)}
+    if exchange is None:
+        return saved
+    return saved | {"round": np.array(round_, np.int64)} | exchange.copied()._asdict()
+
+
+def state_of(
+    saved: Mapping[str, npt.NDArray[Any]], own: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """The engine's state in a checkpoint, which holds the search and the lowest states too, with its ``own`` rows."""
+    rows = {name: own(saved[name]) for name in OF_SAMPLES if name in saved}
+    return rows | {name: saved[name] for name in NUMBERS if name in saved}
+
+
+def exchange_of(saved: Mapping[str, npt.NDArray[Any]]) -> Exchange:
+    return Exchange(*(np.array(saved[name]) for name in Exchange._fields))
+
+
+SWAP = np.uint64(rng.Stream.SWAP)
+SHIFT = np.uint64(32)
+TWO_64 = 2.0**64
+Times = tuple[int, int, int]  # rounds done so far, rounds to do, sweeps of each
+HALVES = 0.5 ** np.arange(128.0)  # the powers of two that a probability can have, exactly
+
+
+@part
+def uniforms(group, round_, sample, key, rounds, random):  # type: ignore[no-untyped-def]
+    """The uniforms of pairs of these numbers."""
+    k0, k1 = key
+    word1 = rng.counter_block(np.uint64(sample), np.uint64(0))
+    word2, word3 = rng.low32(np.uint64(round_)), rng.counter_plane(np.uint64(round_), SWAP, np.uint64(0))
+    for i in range(group.size):
+        x0, x1, _, _ = rng.philox(np.uint64(group[i]), word1, word2, word3, k0, k1, rounds)
+        random[i] = (rng.low32(x0) << SHIFT) | rng.low32(x1)
+
+
+@part
+def decide(cost, random, accepted):  # type: ignore[no-untyped-def]
+    """1 where a uniform lies below exp(-cost) or nothing is lost, else 0."""
+    for i in range(cost.size):
+        mantissa, power = exp_reduced(-min(max(cost[i], 0.0), LARGEST_EXPONENT))
+        probability = mantissa * HALVES[np.int64(-power)]
+        accepted[i] = np.int64((probability >= 1.0) | (random[i] < np.uint64(probability * TWO_64)))
+
+
+@kernel
+def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts, accepts, trips, last_end):  # type: ignore[no-untyped-def]
+    """One round of a sample, from ``energy`` (replicas, terms) in quanta, ``steps`` (pairs, terms) and ``Exchange``.
+
+    All copies are decided in one loop, and exchanged without branches, whose outcome nobody could predict.
+    """
+    pairs, even = steps.shape[0], round_ % 2
+    temperatures = pairs + 1
+    tried = (temperatures - even) // 2
+    holder, group = np.empty(copies * temperatures, np.int64), np.empty(copies * tried, np.int64)
+    cost, random = np.zeros(copies * tried), np.empty(copies * tried, np.uint64)
+    accepted = np.empty(copies * tried, np.int64)
+    for copy in range(copies):
+        first, before = copy * temperatures, copy * tried
+        holds = holder[first : first + temperatures]
+        for r in range(first, first + temperatures):
+            holds[place[r]] = r
+        for i in range(tried):
+            group[before + i] = copy * pairs + even + 2 * i
+        for term in range(steps.shape[1]):
+            for i in range(tried):
+                t = even + 2 * i
+                cost[before + i] += steps[t, term] * np.float64(energy[holds[t + 1], term] - energy[holds[t], term])
+    uniforms(group, round_, sample, key, rounds, random)
+    decide(cost, random, accepted)
+    for copy in range(copies):
+        holds = holder[copy * temperatures : (copy + 1) * temperatures]
+        exchanged = accepted[copy * tried : (copy + 1) * tried]
+        for i in range(tried):
+            t = even + 2 * i
+            cold, hot = holds[t], holds[t + 1]
+            swapped = (cold ^ hot) & -exchanged[i]
+            holds[t], holds[t + 1] = cold ^ swapped, hot ^ swapped
+            attempts[t] += 1
+            accepts[t] += exchanged[i]
+        for t in range(temperatures):
+            place[holds[t]] = t
+        cold, hot = holds[0], holds[pairs]
+        trips[hot] += last_end[hot] == FROM_COLD
+        last_end[hot] = FROM_HOT
+        if cold != hot and last_end[cold] == FROM_HOT:
+            last_end[cold] = FROM_COLD
+
+
+class CpuTempering:
+    """Exchanges of one engine's replicas, whatever its update."""
+
+    def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:
+        self.ladder, self.steps = ladder, ladder.steps(model)
+        self.exchange, self.round = ladder.begin(model.samples), 0
+        self._key, self._dynamics = rng.split_seed(dynamics.seed), dynamics
+
+    def attempt(self, counts: Counts) -> None:
+        copies = self.ladder.copies
+        energy = counts.energy[..., None] if self.ladder.beta.ndim == 1 else counts.by_term
+        for k, row in enumerate(energy, self._dynamics.first_sample):
+            state = self.of_sample(k - self._dynamics.first_sample)
+            exchange(row, self.steps, copies, self.round, k, self._key, self._dynamics.rng_rounds, *state)
+        self.round += 1
+
+    def of_sample(self, sample: int) -> tuple[npt.NDArray[Any], ...]:
+        """The arrays of ``exchange`` of one sample, which kernels change in place."""
+        return tuple(array[sample] for array in self.exchange)

@@ -1,1 +1,0 @@
-"""The ladder of temperatures of parallel tempering, and the exchange of neighbours on every device."""

@@ -1,0 +1,127 @@
+"""The update of dense models, whose local fields are kept: what it suits, its matrix of couplings, its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from spinsim.cuda.compile import instance, parameters
+from spinsim.cuda.launch import Launch
+from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
+from spinsim.engine.moves.metropolis.unpacked import needed_bytes as unpacked_bytes
+from spinsim.engine.update import Busy, Pace, Sizes, Update, by_sites
+from spinsim.model.graph import colouring
+from spinsim.model.ising import Ising
+from spinsim.packing import LANES, Packing, block_count
+
+SITES: Final = 64  # sites of a block of the sweep on a GPU
+
+
+class DensePlan:
+    """A run of a dense model, whose matrices have the sites in the order in which they are visited.
+
+    Attributes:
+        order: Sites, colour by colour, as the unpacked update visits them.
+        colour: The colour of each of them.
+        colours: Half-sweeps in a sweep: nearly as many as sites.
+        double_couplings: 2 J in quanta, (1 or samples, sites, sites), symmetric with zeros on the diagonal, in the
+            narrowest of int16, int32 and int64 that local fields and their changes fit.
+        fields: h in quanta, int64 (1 or samples, sites).
+        all_down: Local fields where all spins are -1, (1 or samples, sites), of the type of the couplings.
+    """
+
+    def __init__(self, model: Ising) -> None:
+        colour = colouring(model.graph)
+        self.order = np.argsort(colour, kind="stable").astype(np.uint32)
+        self.colour = colour[self.order].astype(np.uint32)
+        self.colours = int(colour.max()) + 1
+        place = np.argsort(self.order)
+        one, other = place[model.graph.edges].T
+        width = next(t for t in (np.int16, np.int32, np.int64) if 2 * model.largest_local_field <= np.iinfo(t).max)
+        sites, samples = model.sites, max(len(model.couplings), len(model.fields))
+        self.double_couplings = np.zeros((len(model.couplings), sites, sites), width)
+        for k, matrix in enumerate(self.double_couplings):
+            doubled = (2 * model.integer_couplings(k)).astype(width)
+            for first, second in ((one, other), (other, one)):
+                np.add.at(matrix.reshape(-1), first * sites + second, doubled)
+        self.fields = np.stack([model.integer_fields(k)[self.order] for k in range(len(model.fields))])
+        self.all_down = np.empty((samples, sites), width)
+        for k, row in enumerate(self.all_down):
+            couplings = self.double_couplings[k % len(self.double_couplings)]
+            row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
+
+
+DRAW_BYTES: Final = 80  # bytes of shared memory for what all warps know of random numbers
+
+
+@dataclass(frozen=True)
+class Program:
+    """Kernels that sweep and add energies, and the couplings that they read."""
+
+    name: str  # of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``
+    kind: tuple[object, ...]  # template parameters of both
+    group: int  # replicas of a thread block
+    cluster: int  # thread blocks that are launched together
+    threads: int  # of a thread block
+    shared: int  # bytes of its shared memory
+    arguments: dict[str, Any]  # those that describe the model, of which each of the two takes its own
+
+    def launch(self, device: int, kernel: str, more: tuple[object, ...], arguments: dict[str, Any]) -> Launch:
+        """The kernel ``sweep`` or ``energies``, with more template parameters and what it takes of these arguments."""
+        file, expression = f"metropolis/dense_{self.name}.cu", instance(f"{kernel}_{self.name}", *self.kind, *more)
+        given, names = self.arguments | arguments, parameters(file, expression)
+        return Launch(device, file, expression, {name: given[name] for name in names}, self.shared)
+
+
+def stride(rows: Any, length: int) -> np.uint64:
+    """From one sample's row to the next one's; 0 where samples share one."""
+    return np.uint64(length if len(rows) > 1 else 0)
+
+
+LEAST_DEGREE: Final = 128  # bonds of a site from which on kept fields are faster than sums over neighbours
+
+SPARSEST: Final = 8
+"""At most so many times the sites' mean number of bonds are sites: the matrix of couplings has few zeros."""
+
+LEAST_ON_CPU: Final = 40
+SPARSEST_ON_CPU: Final = 2
+"""The same where only a CPU keeps fields, for models that nothing but the unpacked update takes."""
+
+
+def suits(sizes: Sizes) -> bool:
+    """Return True for a dense model: a graph of which a large part of all pairs are bonds."""
+    return _is_dense(sizes, LEAST_DEGREE, SPARSEST)
+
+
+def suits_on_cpu(sizes: Sizes) -> bool:
+    """Return True for a small and dense model: kept fields are faster on a CPU alone."""
+    return _is_dense(sizes, LEAST_ON_CPU, SPARSEST_ON_CPU)
+
+
+def _is_dense(sizes: Sizes, least_degree: int, sparsest: int) -> bool:
+    degrees = 2 * sizes.bonds
+    dense = least_degree * sizes.sites <= degrees and sizes.sites**2 <= sparsest * degrees
+    return dense and sizes.lattice is None and sizes.slices == 1 and not sizes.in_terms
+
+
+def needed_bytes(sizes: Sizes, replicas: int) -> int:
+    most = 8  # of a coupling or local field
+    making = 3 * most * sizes.sites**2
+    matrices = sizes.samples * sizes.sites * (most * sizes.sites + 512)  # rows end with whole tiles
+    fields = most * sizes.samples * sizes.sites * LANES * block_count(replicas)
+    return unpacked_bytes(sizes, replicas) + making + matrices + fields
+
+
+ENGINE_ON_CPU: Final = f"{__name__}_cpu:engine"
+UPDATE: Final = Update(
+    *(Packing.UNPACKED, suits, needed_bytes, by_sites, ENGINE_ON_CPU, f"{__name__}_cuda:engine"),
+    busy=Busy(group=16, most=1),
+    pace=Pace(30),
+    one_by_one=True,
+)
+"""On every device."""
+
+ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, cpu=ENGINE_ON_CPU, one_by_one=True)
+"""Small ones, which are unpacked on a GPU."""

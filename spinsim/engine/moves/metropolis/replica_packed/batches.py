@@ -1,0 +1,238 @@
+"""Sites of one colour in batches of equal shape, the order in which replica-packed kernels visit them.
+
+Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
+batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
+Where degrees differ much, sites of like degree stand together, in batches that cost least by ``Costs``. Where the
+energy has two terms, the parities of a site's bonds of both terms make its kind, and a kind has a table.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine.moves.metropolis.classes import Classes
+from spinsim.machine.compiled import kernel
+from spinsim.model.graph import MOST_TERMS, Graph, adjacency, adjacency_by_term
+
+
+class Costs(NamedTuple):
+    """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z)."""
+
+    width: int  # sites that are updated in the time of one
+    batch: int  # of every batch
+    site: int  # of so many sites, without their bonds
+    bond: int  # of a bond of each of them
+    doubling: bool = False  # True if n is rounded up to a power of two, as by threads of a warp that share bonds
+
+
+class Batches(NamedTuple):
+    """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
+
+    Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
+    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. The first
+    ``of_term_0[b]`` slots have the bonds of term 0, the others those of term 1. Colour c has batches
+    ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table: the parity of the degree or, of two terms,
+    the kind of sites. ``base[b]`` is the count of further unsatisfied phantom bonds; ``most[b]`` are the bonds and
+    units of field of the site that has most.
+    """
+
+    colour_start: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    of_term_0: npt.NDArray[np.int64]
+    parity: npt.NDArray[np.int64]
+    base: npt.NDArray[np.int64]
+    most: npt.NDArray[np.int64]
+    offset: npt.NDArray[np.int64]
+    order: npt.NDArray[np.uint32]
+    neighbour: npt.NDArray[np.uint32]
+    signs: npt.NDArray[np.uint8]
+
+
+@kernel
+def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+    """``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
+    dimension = shape.size
+    for b in range(offset.size):
+        n = first[b + 1] - first[b]
+        for q in range(n):
+            i = np.int64(order[first[b] + q])
+            rest, stride = i, 1
+            for axis in range(dimension):
+                side = shape[axis]
+                x = rest % side
+                rest //= side
+                after = i + stride if x + 1 < side else i - stride * (side - 1)
+                before = i - stride if x > 0 else i + stride * (side - 1)
+                at = offset[b] + 2 * axis * n + q
+                neighbour[at] = after
+                neighbour[at + n] = before
+                for sample in range(signs.shape[0]):
+                    signs[sample, at] = negative[sample, dimension * i + axis]
+                    signs[sample, at + n] = negative[sample, dimension * before + axis]
+                stride *= side
+
+
+@kernel
+def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no-untyped-def]
+    """Counting sort by (colour, parity, degree below ``width``); ``place[key]`` is then the key's end."""
+    place[:] = 0
+    for i in range(colour.size):
+        place[(2 * np.int64(colour[i]) + parity[i]) * width + degree[i]] += 1
+    before = 0
+    for key in range(place.size):
+        before, place[key] = before + place[key], before
+    for i in range(colour.size):
+        key = (2 * np.int64(colour[i]) + parity[i]) * width + degree[i]
+        order[place[key]] = i
+        place[key] += 1
+
+
+@kernel
+def _fill(first, slots, offset, order, start, stop, near, near_bond, negative, turned, neighbour, signs):  # type: ignore[no-untyped-def]
+    """Neighbours ``near[start[i]:stop[i]]`` of every site i and signs of their bonds, in slots from ``offset`` on.
+
+    Every second phantom bond is unsatisfied if ``turned``, and else none.
+    """
+    for b in range(slots.size):
+        n = first[b + 1] - first[b]
+        for q in range(n):
+            i = order[first[b] + q]
+            degree = stop[i] - start[i]
+            for k in range(slots[b]):
+                at = offset[b] + k * n + q
+                if k < degree:
+                    neighbour[at] = near[start[i] + k]
+                    bond = near_bond[start[i] + k]
+                    for sample in range(signs.shape[0]):
+                        signs[sample, at] = negative[sample, bond]
+                else:
+                    neighbour[at] = i
+                    signs[:, at] = (k - degree) % 2 * turned
+
+
+@kernel
+def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
+    """Where batches of at most ``largest`` of some sites begin, whose degrees rise, so that all cost least."""
+    least, before = np.zeros(degree.size + 1, np.int64), np.zeros(degree.size + 1, np.int64)
+    units = np.empty(min(degree.size, largest), np.int64)  # of batches of 1, 2, ... sites
+    counted = 1
+    for k in range(units.size):
+        if costs.doubling and counted <= k:
+            counted *= 2
+        units[k] = (max(k + 1, counted) + costs.width - 1) // costs.width
+    for stop in range(1, degree.size + 1):
+        begin = max(0, stop - largest)
+        cost = least[begin:stop][::-1] + units[: stop - begin] * (costs.site + costs.bond * degree[stop - 1])
+        best = np.argmin(cost)
+        least[stop], before[stop] = cost[best] + costs.batch, stop - 1 - best
+    begins = np.zeros(degree.size, np.bool_)
+    stop = degree.size
+    while stop > 0:
+        stop = before[stop]
+        begins[stop] = True
+    return np.flatnonzero(begins)
+
+
+def build_batches(
+    graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int,
+    costs: Costs | None = None, mixed: bool = False, units: npt.NDArray[np.int64] | None = None,
+) -> Batches:  # fmt: skip
+    """Batches of every colour, of ``largest`` sites at most.
+
+    Args:
+        negative: Which couplings are below 0, (samples, bonds).
+        costs: What batches cost, where sites of like degree are to stand together.
+        mixed: True if sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
+        units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
+            satisfied then, and ``base`` means nothing.
+    """
+    degree = graph.degrees()
+    counted = degree if units is None else units
+    width = int(degree.max()) + 1
+    order = np.empty(colour.size, np.uint32)
+    ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
+    of_sites = np.zeros(colour.size, np.uint8) if mixed else (counted & 1).astype(np.uint8)
+    _sort_sites.with_steps(2 * graph.sites, degree, of_sites, colour, width, ends, order)
+    bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
+    if costs is None:
+        begins = _cut_evenly(bounds, largest)
+    else:
+        in_order = degree[order].astype(np.int64)
+        runs = [in_order[a:b] for a, b in itertools.pairwise(bounds)]
+        begins = [a + _cut.with_steps(8 * run.size, run, largest, costs) for a, run in zip(bounds, runs, strict=False)]
+    segment, first = _joined(begins, colour.size)
+    parity = segment & 1
+    slots = degree[order[first[1:] - 1]].astype(np.int64)
+    if classes.count_bits == 3:  # the counters of cpu_sweep.py come in three sizes
+        slots = np.where(parity == 1, 7, np.where(slots <= 4, 4, 6))
+    base = (2**classes.count_bits - 2 + parity - slots) // 2
+    length = slots * np.diff(first)
+    offset = np.cumsum(length) - length
+    neighbour = np.empty(int(length.sum()), np.uint32)
+    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    lattice = graph.regular_lattice
+    if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
+        _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
+    else:
+        start, *near = adjacency(graph)
+        turned = units is None
+        _fill.with_steps(
+            signs.size, first, slots, offset, order, start[:-1], start[1:], *near, negative, turned, neighbour, signs
+        )
+    colour_start = np.searchsorted(segment, np.arange(0, len(begins) + 1, 2))
+    most = np.maximum.reduceat(counted[order], first[:-1]).astype(np.int64)
+    return Batches(colour_start, first, slots, slots, parity, base, most, offset, order, neighbour, signs)
+
+
+def _cut_evenly(bounds: npt.NDArray[np.int64], largest: int) -> list[npt.NDArray[np.int64]]:
+    """Where batches of ``largest`` sites begin in each run of sites between ``bounds``."""
+    return [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
+
+
+def _joined(begins: list[npt.NDArray[np.int64]], sites: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The run of sites that each batch belongs to, and ``Batches.first``."""
+    run = np.repeat(np.arange(len(begins)), [len(each) for each in begins])
+    return run, np.append(np.concatenate(begins), sites)
+
+
+def kinds_of(degrees: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Kinds of sites: bonds of each term, (kinds, 2), and the kind of each site, from its degrees (sites, 2).
+
+    Sites are of one kind where the parities of their degrees are equal; the largest ones among them are the kind's.
+    """
+    _, kind = np.unique(degrees % 2 @ [1, 2], return_inverse=True)
+    kinds = np.zeros((int(kind.max()) + 1, MOST_TERMS), np.int64)
+    np.maximum.at(kinds, kind, degrees)
+    return kinds, kind
+
+
+def build_batches_of_terms(
+    graph: Graph, terms: npt.NDArray[np.uint8], colour: npt.NDArray[np.int32], negative: npt.NDArray[np.bool_],
+    largest: int,
+) -> tuple[Batches, npt.NDArray[np.int64]]:  # fmt: skip
+    """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2)."""
+    near, middle = adjacency_by_term(graph, terms)
+    start, stop = near.start[:-1], near.start[1:]
+    kinds, kind = kinds_of(np.stack([middle - start, stop - middle], axis=-1))
+    key = colour.astype(np.int64) * len(kinds) + kind
+    order = np.argsort(key, kind="stable").astype(np.uint32)
+    begins = _cut_evenly(np.searchsorted(key[order], np.arange((int(colour.max()) + 1) * len(kinds) + 1)), largest)
+    run, first = _joined(begins, graph.sites)
+    size, of_batch = np.diff(first), run % len(kinds)
+    slots, of_term_0 = kinds[of_batch].sum(axis=1), kinds[of_batch, 0]
+    offset = np.cumsum(slots * size) - slots * size
+    neighbour = np.empty(int((slots * size).sum()), np.uint32)
+    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    filled = near.neighbour, near.bond, negative, True, neighbour, signs
+    _fill.with_steps(signs.size, first, of_term_0, offset, order, start, middle, *filled)
+    behind = offset + of_term_0 * size
+    _fill.with_steps(signs.size, first, slots - of_term_0, behind, order, middle, stop, *filled)
+    colour_start = np.searchsorted(run, np.arange(0, len(begins) + 1, len(kinds)))
+    base = np.zeros_like(slots)
+    batches = Batches(colour_start, first, slots, of_term_0, of_batch, base, slots, offset, order, neighbour, signs)
+    return batches, kinds

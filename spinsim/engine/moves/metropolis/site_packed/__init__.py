@@ -1,1 +1,0 @@
-"""The site-packed update: a word holds 64 sites of one replica, for periodic lattices with long rows."""

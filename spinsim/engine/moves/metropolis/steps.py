@@ -1,0 +1,433 @@
+"""The steps of a packed Metropolis update: 128 lanes at once, in Boolean arithmetic on 64-bit words.
+
+A lane is a replica of one site (replica-packed) or a site of one row (site-packed). A kernel takes a batch of up to 64
+times 128 lanes of one colour through these steps, each a loop that vectorises over the batch:
+
+    gather      neighbours' words into scratch rows, turned over where the coupling is below 0
+    count       unsatisfied bonds of every lane, in three bit planes
+    decide      lanes that flip for certain; the others are undecided
+    compare     OWN_PLANES random planes with the lanes' thresholds, from the least significant plane up
+    columns     one more call for lanes equal so far: the first of each column of four takes its next bits there
+    finish      the few lanes still equal, each with 64 bits of its own
+    scatter     flips into the state
+
+The updates gather in ways of their own; all other steps stand here.
+
+Row r of the scratch array holds 2 * BATCH words: those of half 0 of every site of the batch, then those of half 1. All
+rows stand in one array at constant distances, which lets the compiler prove that they do not overlap.
+
+The comparison runs over the planes backwards because "uniform < threshold" then is one ternary operation a plane.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim import rng
+from spinsim.engine.layouts.replica_packed import BATCH, ONE, ROW, ZERO, add_four, add_seven, add_six
+from spinsim.engine.moves.metropolis.classes import COLUMN_PLANES, OWN_PLANES, TAIL_PLANE
+from spinsim.machine.compiled import kernel, step
+from spinsim.machine.intrinsics import trailing_zeros
+
+SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
+PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows
+NEAR: Final = 7 * ROW  # neighbours' words, which make room for the columns' rows once bonds are counted
+OCCUPANT: Final = NEAR  # lanes that have their column
+DEEP: Final = NEAR + ROW  # lanes undecided after the column planes
+COLUMN: Final = NEAR + 2 * ROW  # of the occupants: accepted in the first half of the row, undecided in the second
+DRAWN: Final = NEAR + 3 * ROW  # the columns' call: word j in half row j
+CLASS: Final = 14 * ROW  # bit planes of the class, at most seven and one above them
+SCRATCH_WORDS: Final = 22 * ROW
+
+LOW6: Final = np.uint64(63)
+SIX: Final = np.uint64(6)
+UPDATE: Final = np.uint64(rng.Stream.UPDATE)
+SHIFT: Final = np.uint64(32)
+AFTER_OWN: Final = np.uint64(OWN_PLANES)
+MORE: Final = np.uint64(COLUMN_PLANES)
+
+
+@step
+def mux(bit, zero, one):  # type: ignore[no-untyped-def]
+    """``one`` where the bit is set, else ``zero``."""
+    return (bit & one) | (~bit & zero)
+
+
+@step
+def unlike(k, e, w):  # type: ignore[no-untyped-def]
+    """Lanes that differ from their neighbour in slot k, whose bond is unsatisfied."""
+    return w[SPIN + e] ^ w[NEAR + k * ROW + e]
+
+
+@step
+def count_unlike(n, slots, w):  # type: ignore[no-untyped-def]
+    """The class's bit planes: unsatisfied bonds among 6 or 7 slots, or one more than those among 4."""
+    for half in range(2):
+        if slots == 4:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
+                )
+        elif slots == 6:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
+                )
+        else:
+            for q in range(n):
+                e = half * BATCH + q
+                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
+                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w),
+                    unlike(5, e, w), unlike(6, e, w),
+                )  # fmt: skip
+
+
+@step
+def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
+    """Lanes that flip for certain, and those left to chance."""
+    for half in range(2):
+        a0, a1, a2, a3 = always[0, half], always[1, half], always[2, half], always[3, half]
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            low = w[CLASS + e]
+            certain = mux(w[CLASS + ROW + e], mux(low, a0, a1), mux(low, a2, a3)) | w[CLASS + 2 * ROW + e]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@step
+def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
+    """The part of a Philox call that all planes of a site share."""
+    for q in range(sites.size):
+        p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(sites[q]), block, half_sweep, k0, k1)
+        w[PREFIX + q] = p0
+        w[PREFIX + BATCH + q] = p1
+        w[PREFIX + ROW + q] = p2
+        w[PREFIX + ROW + BATCH + q] = p3
+        w[PREFIX + 2 * ROW + q] = p4
+
+
+@step
+def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """One random plane of the q-th site: the words of half 0 and half 1."""
+    x0, x1, x2, x3 = rng.philox_finish(
+        w[PREFIX + q], w[PREFIX + BATCH + q], w[PREFIX + ROW + q], w[PREFIX + ROW + BATCH + q],
+        w[PREFIX + 2 * ROW + q], word3, k0, k1, rounds,
+    )  # fmt: skip
+    return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
+
+
+@step
+def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
+    """One more significant bit of the comparison uniform < threshold."""
+    differ = threshold ^ random
+    w[ACCEPT + e] = (threshold & ~random) | (~differ & w[ACCEPT + e])
+    w[UNDECIDED + e] &= ~differ
+
+
+@step
+def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """The planes that every lane draws, least significant first."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        a0, a1, a2, a3 = planes[plane, 0, 0], planes[plane, 1, 0], planes[plane, 2, 0], planes[plane, 3, 0]
+        b0, b1, b2, b3 = planes[plane, 0, 1], planes[plane, 1, 1], planes[plane, 2, 1], planes[plane, 3, 1]
+        for q in range(n):
+            first, second = random_words(q, word3, k0, k1, rounds, w)
+            low, high = w[CLASS + q], w[CLASS + ROW + q]
+            compare(q, mux(high, mux(low, a0, a1), mux(low, a2, a3)), first, w)
+            low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
+            compare(q + BATCH, mux(high, mux(low, b0, b1), mux(low, b2, b3)), second, w)
+
+
+@step
+def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """Undecided lanes into columns, the lowest of each first, and the call that serves them."""
+    word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES))
+    for q in range(n):
+        first, second = w[UNDECIDED + q], w[UNDECIDED + BATCH + q]
+        u0, u1, u2, u3 = rng.low32(first), first >> SHIFT, rng.low32(second), second >> SHIFT
+        two = u0 | u1
+        three = two | u2
+        w[OCCUPANT + q] = u0 | ((u1 & ~u0) << SHIFT)
+        w[OCCUPANT + BATCH + q] = (u2 & ~two) | ((u3 & ~three) << SHIFT)
+        w[COLUMN + q] = ZERO
+        w[COLUMN + BATCH + q] = three | u3
+    for q in range(n):
+        first, second = random_words(q, word3, k0, k1, rounds, w)
+        w[DRAWN + q], w[DRAWN + BATCH + q] = rng.low32(first), first >> SHIFT
+        w[DRAWN + ROW + q], w[DRAWN + ROW + BATCH + q] = rng.low32(second), second >> SHIFT
+
+
+@step
+def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
+    """One column plane of the occupants; ``first`` and ``second`` hold the threshold bits of halves 0 and 1."""
+    both = (first & w[OCCUPANT + q]) | (second & w[OCCUPANT + BATCH + q])
+    threshold, random = rng.low32(both | both >> SHIFT), w[drawn + q]
+    differ = threshold ^ random
+    w[COLUMN + q] = (threshold & ~random) | (~differ & w[COLUMN + q])
+    w[COLUMN + BATCH + q] &= ~differ
+
+
+@step
+def settle_columns(n, w):  # type: ignore[no-untyped-def]
+    """Decisions of the columns, back to their occupants."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            occupant, accepted, undecided = w[OCCUPANT + e], w[COLUMN + q], w[COLUMN + BATCH + q]
+            deep = occupant & (undecided | undecided << SHIFT)
+            w[ACCEPT + e] |= occupant & (accepted | accepted << SHIFT)
+            w[DEEP + e] = deep
+            w[UNDECIDED + e] = deep | (w[UNDECIDED + e] & ~occupant)
+
+
+@step
+def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
+    """One column plane: its threshold bits are in ``row``, its random words in the half row ``drawn``."""
+    a0, a1, a2, a3 = row[0, 0], row[1, 0], row[2, 0], row[3, 0]
+    b0, b1, b2, b3 = row[0, 1], row[1, 1], row[2, 1], row[3, 1]
+    for q in range(n):
+        low, high = w[CLASS + q], w[CLASS + ROW + q]
+        first = mux(high, mux(low, a0, a1), mux(low, a2, a3))
+        low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
+        compare_column(q, drawn, first, mux(high, mux(low, b0, b1), mux(low, b2, b3)), w)
+
+
+@step
+def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """The column planes, least significant first; written out, as rows must stand at constant distances."""
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    compare_column_plane(n, DRAWN + 3 * BATCH, planes[OWN_PLANES + 3], w)
+    compare_column_plane(n, DRAWN + 2 * BATCH, planes[OWN_PLANES + 2], w)
+    compare_column_plane(n, DRAWN + BATCH, planes[OWN_PLANES + 1], w)
+    compare_column_plane(n, DRAWN, planes[OWN_PLANES], w)
+    settle_columns(n, w)
+
+
+@step
+def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
+    """Accepted lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
+    for half in range(2):
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            w[FLIP + e] |= w[ACCEPT + e] & used
+    words = np.int64(0)
+    for half in range(2):
+        for q in range(n):
+            tail[words] = half * BATCH + q
+            words += np.int64(w[UNDECIDED + half * BATCH + q] != ZERO)
+    return words
+
+
+@step
+def finish_lanes(  # type: ignore[no-untyped-def]
+    words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """The undecided lanes: each compares what is left of its threshold with a Philox call of its own."""
+    count = 0
+    for t in range(words):
+        e = tail[t]
+        half = e // BATCH
+        left = w[UNDECIDED + e]
+        while left != ZERO:
+            site[count] = np.uint64(sites[e - half * BATCH])
+            lane[count] = np.uint64(e) << SIX | trailing_zeros(left)
+            left &= left - ONE
+            count += 1
+    first_plane = rng.counter_plane(half_sweep, UPDATE, np.uint64(TAIL_PLANE))
+    low_sweep = rng.low32(half_sweep)
+    for t in range(count):
+        number = ((lane[t] >> SIX) // np.uint64(BATCH) << SIX) | (lane[t] & LOW6)
+        x0, x1, _, _ = rng.philox(site[t], block, low_sweep, first_plane + number, k0, k1, rounds)
+        site[t] = (x0 << SHIFT) | rng.low32(x1)
+    for t in range(count):
+        e = np.int64(lane[t] >> SIX)
+        bit = lane[t] & LOW6
+        index = ZERO
+        for b in range(class_bits):
+            index |= (w[CLASS + b * ROW + e] >> bit & ONE) << np.uint64(b)
+        number = e // BATCH * 64 + np.int64(bit)
+        depth = AFTER_OWN + (w[DEEP + e] >> bit & ONE) * MORE
+        w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
+
+
+@kernel
+def scratch_of(words):  # type: ignore[no-untyped-def]
+    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    return (
+        np.empty(words, np.uint64),
+        np.empty(ROW + 1, np.int64),
+        np.empty(64 * ROW, np.uint64),
+        np.empty(64 * ROW, np.uint64),
+    )
+
+
+@step
+def find_flips(  # type: ignore[no-untyped-def]
+    n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """All steps from ``decide`` to ``finish_lanes`` for the four classes of sites of even or of odd degree.
+
+    Arguments are passed one by one: a tuple of arrays would cost counts of references in every batch. ``sites`` are
+    numbers in the random counter.
+    """
+    decide(n, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_planes(n, planes, half_sweep, k0, k1, rounds, w)
+    compare_columns(n, planes, half_sweep, k0, k1, rounds, w)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, 2, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+
+
+@step
+def scatter(state, sites, w):  # type: ignore[no-untyped-def]
+    """Flips into the state."""
+    for q in range(sites.size):
+        i = sites[q]
+        state[i, 0] = w[SPIN + q] ^ w[FLIP + q]
+        state[i, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+
+
+RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected
+TREE = SCRATCH_WORDS + ROW
+UPPER = TREE + ROW  # lanes of one of the groups of 16 classes
+ALL = ~np.uint64(0)
+WIDE_WORDS = UPPER + ROW
+
+
+@step
+def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
+    """The word of the class, among ``words[first]`` to ``words[first + 7]``, that three bit planes name."""
+    zero = mux(
+        middle,
+        mux(low, words[first, half], words[first + 1, half]),
+        mux(low, words[first + 2, half], words[first + 3, half]),
+    )
+    one = mux(
+        middle,
+        mux(low, words[first + 4, half], words[first + 5, half]),
+        mux(low, words[first + 6, half], words[first + 7, half]),
+    )
+    return mux(high, zero, one)
+
+
+@step
+def select16(n, words, w):  # type: ignore[no-untyped-def]
+    """``select`` for the 16 classes of degrees up to 7 with a field, without levels in memory."""
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            zero, one = mux8(low, middle, high, words, 0, half), mux8(low, middle, high, words, 8, half)
+            w[TREE + e] = mux(w[CLASS + 3 * ROW + e], zero, one)
+
+
+@step
+def select32(n, words, w):  # type: ignore[no-untyped-def]
+    """``select`` for 32 classes."""
+    select16(n, words, w)
+    for half in range(2):
+        for q in range(n):
+            e = half * BATCH + q
+            low, middle, high = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+            zero, one = mux8(low, middle, high, words, 16, half), mux8(low, middle, high, words, 24, half)
+            w[TREE + e] = mux(w[CLASS + 4 * ROW + e], w[TREE + e], mux(w[CLASS + 3 * ROW + e], zero, one))
+
+
+@step
+def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
+    """``words[class, half]`` of every lane's class into the first row of TREE."""
+    if class_bits == 4:
+        select16(n, words, w)
+    elif class_bits == 5:
+        select32(n, words, w)
+    else:
+        select_any(n, class_bits, words, w)
+
+
+@step
+def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
+    """``select`` for any number of classes, 16 at a time."""
+    for half in range(2):
+        for q in range(n):
+            w[TREE + half * BATCH + q] = ZERO
+        for group in range(1 << (class_bits - 4)):
+            for q in range(n):
+                w[UPPER + q] = ALL
+            for b in range(4, class_bits):
+                other = np.uint64(group >> (b - 4) & 1) - ONE  # all ones where the bit is to be 0
+                for q in range(n):
+                    w[UPPER + q] &= w[np.uint64(CLASS + b * ROW + half * BATCH + q)] ^ other
+            add16(n, words[16 * group :], half, w)
+
+
+@step
+def add16(n, words, half, w):  # type: ignore[no-untyped-def]
+    """The words of lanes in UPPER, of 16 classes, into the first row of TREE."""
+    a0, a1, a2, a3 = words[0, half], words[1, half], words[2, half], words[3, half]
+    b0, b1, b2, b3 = words[4, half], words[5, half], words[6, half], words[7, half]
+    c0, c1, c2, c3 = words[8, half], words[9, half], words[10, half], words[11, half]
+    d0, d1, d2, d3 = words[12, half], words[13, half], words[14, half], words[15, half]
+    for q in range(n):
+        e = half * BATCH + q
+        low, next_, upper = w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+        a, b = mux(next_, mux(low, a0, a1), mux(low, a2, a3)), mux(next_, mux(low, b0, b1), mux(low, b2, b3))
+        c, d = mux(next_, mux(low, c0, c1), mux(low, c2, c3)), mux(next_, mux(low, d0, d1), mux(low, d2, d3))
+        w[TREE + e] |= mux(w[CLASS + 3 * ROW + e], mux(upper, a, b), mux(upper, c, d)) & w[UPPER + q]
+
+
+@step
+def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def]
+    """``decide`` for any number of classes, those that gain energy among them."""
+    select(n, class_bits, always, w)
+    for half in range(2):
+        used = lanes[half]
+        for q in range(n):
+            e = half * BATCH + q
+            certain = w[TREE + e]
+            w[FLIP + e] = certain & used
+            w[UNDECIDED + e] = ~certain & used
+            w[ACCEPT + e] = ZERO
+
+
+@step
+def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
+    """``compare_planes`` and ``compare_columns`` for any number of classes."""
+    for back in range(OWN_PLANES):
+        plane = OWN_PLANES - 1 - back
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        for q in range(n):
+            w[RANDOM + q], w[RANDOM + BATCH + q] = random_words(q, word3, k0, k1, rounds, w)
+        select(n, class_bits, planes[plane], w)
+        for half in range(2):
+            for q in range(n):
+                e = half * BATCH + q
+                compare(e, w[TREE + e], w[RANDOM + e], w)
+    occupy_columns(n, half_sweep, k0, k1, rounds, w)
+    for back in range(COLUMN_PLANES):
+        j = COLUMN_PLANES - 1 - back
+        select(n, class_bits, planes[OWN_PLANES + j], w)
+        for q in range(n):
+            compare_column(q, DRAWN + j * BATCH, w[TREE + q], w[TREE + BATCH + q], w)
+    settle_columns(n, w)
+
+
+@step
+def find_flips_wide(  # type: ignore[no-untyped-def]
+    n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """``find_flips`` for any number of classes."""
+    decide_wide(n, class_bits, always, lanes, w)
+    prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
+    compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w)
+    words = collect_flips(n, lanes, w, tail)
+    finish_lanes(words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
