@@ -28,6 +28,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.acceptance import HOTTEST
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.graph import Graph
@@ -40,6 +41,7 @@ LEAST_GAMMA_STEP: Final = 1e-9  # Gamma Delta tau below which no spin would turn
 MOST_GAMMA_STEP: Final = 10.0  # above which neighbours in time would not know of each other
 LEAST_STEP: Final = 1e-9  # in time, of the isotropic form, below which neither space nor time would order anything
 MOST_STEP: Final = 10.0  # above which no spin would turn against its neighbours in time
+_MOST_STEP: Final = 1e60  # in time, of the general form: errors of specific heats hold the fourth power of beta
 _DIGITS: Final = 40
 _BOND_BYTES, _COUPLING_BYTES = 64, 40  # of a bond: its ends and lists of neighbours; and its coupling in each sample
 FEWEST: Final = 2
@@ -183,6 +185,16 @@ class Points:
     def couplings(self) -> Floats:
         """Inverse temperatures of the model of space and time: (points,), or (points, 2) where it has two terms."""
         return np.stack([self.k, self.k_time], axis=1) if self.is_general else self.k
+
+    def check(self, model: Ising) -> None:
+        """Refuse steps in time at which a model in slices is too hot to mix, or so cold that numbers overflow."""
+        scale = model.energy_scale
+        least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
+        for step in self.k[(self.k < least) | (self.k > most)]:
+            name = "the step in time, beta / slices," if self.is_general else "k"
+            raise InputError(
+                f"{name} is {step:.3g}, but couplings of {model.name} take {least:.3g} to {most:.3g}: give others"
+            )
 
 
 def isotropic(k: Floats, slices: int) -> Points:

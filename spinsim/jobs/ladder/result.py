@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.acceptance import check_temperatures
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.sources import facts_of, measurements_of
@@ -55,6 +56,10 @@ class Temperatures:
     @property
     def couplings(self) -> Floats:
         return np.asarray(1.0 / self.values)
+
+    def check(self, model: Ising) -> None:
+        """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
+        check_temperatures(self.values, model.energy_scale)
 
 
 Places = Temperatures | Points  # a ladder of either kind
@@ -186,8 +191,10 @@ def all_series(record: Record, in_time: bool) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def temperatures_in(record: Record, model: Ising) -> Temperatures:
-    return Temperatures(record[f"{MEASUREMENTS}/temperature"])
+def ladder_in(record: Record, model: Ising) -> Places:
+    """Returns the ladder that the run of a record has begun with."""
+    temperatures = record.get(f"{MEASUREMENTS}/temperature")
+    return points_in(record, model) if temperatures is None else Temperatures(temperatures)
 
 
 def points_in(record: Record, model: Ising) -> Points:

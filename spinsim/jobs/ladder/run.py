@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -26,6 +26,7 @@ from spinsim.jobs.ladder.result import (
     TEMPERING,
     Places,
     contents_of_run,
+    ladder_in,
     placement_of,
     reduced_of_run,
 )
@@ -116,34 +117,34 @@ class LadderPlan(Plan[AnyConfig]):
     """
 
     rows_in_words = MEASUREMENTS, "measure less often"
-    ladder_in: Callable[[Record, Ising], Places]  # returns the ladder that the run of a record has begun with
-
-    def couplings_at(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Returns the inverse temperatures of values that are placed, or couplings in space and in time."""
-        ladder = self.of_job.points_of(values)
-        self.check_ladder(ladder)
-        return np.asarray(ladder.couplings)
 
     @property
     def wanted(self) -> Quantities:
         raise NotImplementedError
 
-    def check_ladder(self, ladder: Any) -> None:
-        raise NotImplementedError
-
     def ladder(
         self, saving: Saving, watch: Watch, stored: Record | None
-    ) -> tuple[Any, Placement | None, Keeping | None]:
+    ) -> tuple[Places, Placement | None, Keeping | None]:
         """The ladder, how it was placed if that was asked for, and the rows that a record keeps that has been begun."""
+        t, run, placement, kept = self.of_job, self.config.run, None, None
+        ladder: Places
+
+        def couplings_at(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            placed = t.points_of(values)
+            placed.check(self.model)
+            return np.asarray(placed.couplings)
+
         if stored is not None:
-            return self.ladder_in(stored, self.model), placement_of(stored), keeping_in(stored)
-        t, run = self.of_job, self.config.run
-        if t.to_place is None:
-            return t.points, None, None
-        dynamics = dynamics_of(self, t.start, t.zero_acceptance)
-        how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
-        values, placement = place(self.model, t.to_place, *how, self.couplings_at)
-        return t.points_of(values), placement, None
+            ladder, placement, kept = ladder_in(stored, self.model), placement_of(stored), keeping_in(stored)
+        elif t.to_place is None:
+            ladder = t.points
+        else:
+            dynamics = dynamics_of(self, t.start, t.zero_acceptance)
+            how = dynamics, self.device, run.threads, watch.on_updates, watch.on_stage, lambda: saving.asked_to_stop
+            values, placement = place(self.model, t.to_place, *how, couplings_at)
+            ladder = t.points_of(values)
+        ladder.check(self.model)
+        return ladder, placement, kept
 
     def engine_on(self, ladder: Places, seed: int | None = None, groups: int = 1) -> Engine:
         run, t, start = self.config.run, self.of_job, self.start
@@ -196,7 +197,6 @@ class LadderRun(ReplicaRun):
     def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
         ladder, placement, kept = plan.ladder(saving, watch, stored)
-        plan.check_ladder(ladder)
         engine = plan.engine_on(ladder)
         super().__init__(plan, saving, watch, engine)
         adds_local = getattr(t, "local_susceptibility", False)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spinsim.acceptance import HOTTEST
 from spinsim.analysis.runs import Axis, Even, InTime
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.moves.move import Move
-from spinsim.errors import InputError, MissingError, argument
+from spinsim.errors import MissingError, argument
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import run_of_call
@@ -198,13 +197,8 @@ def read(record: Record, model: Ising) -> QuantumResult:
     return QuantumResult.of(record, model, points, points=points, time=record["measurements/time"])
 
 
-_MOST_STEP: Final = 1e60  # in time: errors of specific heats hold the fourth power of beta
-
-
 class QuantumPlan(LadderPlan[Quantum]):
     """A quantum run that is ready to begin; its model is that of space and time."""
-
-    ladder_in = staticmethod(points_in)
 
     @classmethod
     def model_of(cls, config: Quantum, device: str) -> Ising:
@@ -219,16 +213,6 @@ class QuantumPlan(LadderPlan[Quantum]):
     def wanted(self) -> Quantities:
         q = self.config.quantum
         return Quantities(True, q.time_list, q.even_correlations, magnetization_modes=q.magnetization_modes)
-
-    def check_ladder(self, ladder: Points) -> None:
-        """Refuse steps in time at which space is too hot to mix, or so cold that numbers overflow."""
-        scale = self.model.energy_scale
-        least, most = 1 / (HOTTEST * scale) if scale else 0.0, _MOST_STEP
-        for step in ladder.k[(ladder.k < least) | (ladder.k > most)]:
-            name = "the step in time, beta / slices," if ladder.is_general else "k"
-            raise InputError(
-                f"{name} is {step:.3g}, but couplings of {self.model.name} take {least:.3g} to {most:.3g}: give others"
-            )
 
 
 @public

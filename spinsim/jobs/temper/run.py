@@ -32,7 +32,6 @@ from spinsim.jobs.ladder.result import (
     LadderResult,
     Temperatures,
     contents_of_run,
-    temperatures_in,
 )
 from spinsim.jobs.ladder.run import LadderPlan, LadderRun, exchanges, row_of, with_usual_moves
 from spinsim.jobs.temper.settings import Temper, usual_restart
@@ -54,7 +53,7 @@ from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.settings.shared import AUTO
 from spinsim.solution import Lowest
-from spinsim.store.contents import Arrays
+from spinsim.store.contents import MEASUREMENTS, Arrays
 
 
 @public
@@ -99,8 +98,8 @@ class TemperResult(LadderResult):
 
 def read(record: Record, model: Ising) -> TemperResult:
     """Returns the run of a record."""
-    ladder = temperatures_in(record, model)
-    return TemperResult.of(record, model, ladder, temperature=ladder.values, search=Searched.read(record))
+    temperature, search = record[f"{MEASUREMENTS}/temperature"], Searched.read(record)
+    return TemperResult.of(record, model, Temperatures(temperature), temperature=temperature, search=search)
 
 
 _COUNTED: Final = ("attempts", "accepts", "trips")
@@ -123,7 +122,6 @@ class TemperSearch(ReplicaRun):
         self._search = Search(plan.model, t.target, t.time_limit, watch.on_note)
         self._ladder, placement, _ = plan.ladder(saving, watch, stored)
         self._moves = moves_of_run(plan.moves, t.moves, "ss.temper")
-        plan.check_ladder(self._ladder)
         _check_groups(plan, choice.copies * len(self._ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
         first = -(-t.thermalize // t.measure_every)  # after thermalisation
@@ -273,8 +271,6 @@ Tables = dict[str, dict[str, Any]]
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
 
-    ladder_in = staticmethod(temperatures_in)
-
     @classmethod
     def model_of(cls, config: Temper, device: str) -> Ising:
         return build_model(config.model, (config.run.replicas or 1) * config.temper.places)
@@ -320,10 +316,6 @@ class TemperPlan(LadderPlan[Temper]):
 
     def is_done(self, rows: int) -> bool:
         return super().is_done(rows) and not self.config.temper.searches
-
-    def check_ladder(self, ladder: Temperatures) -> None:
-        """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
-        check_temperatures(ladder.values, self.model.energy_scale)
 
     def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
         kind = TemperSearch if self.config.temper.searches else LadderRun
