@@ -83,7 +83,8 @@ def resume(
         drop_added: True goes on where another program has added to the file, without what it added.
 
     Returns:
-        The whole run; one that is finished already is read as it is.
+        The whole run; one that is finished already is read as it is. A file of ``result.save`` has
+        no checkpoint: its run is made longer from the seed on, with the same bits.
 
     Raises:
         InputError: if the file holds no run that can be continued, or cannot have that length.
