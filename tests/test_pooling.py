@@ -108,7 +108,7 @@ def test_commands_take_files_together(tmp_path: Path, capsys, monkeypatch) -> No
     assert run(capsys, monkeypatch, "plot", *files, "--what", "crossings", "--near", "1", "--out", "c.png").status == 0
     assert run(capsys, monkeypatch, "plot", *files[:4], "--what", "overlap", "--out", "q.png").status == 0
     assert run(capsys, monkeypatch, "merge", *files[:4], "--out", "all.h5").out == "all.h5\n"
-    assert "Pooled     4 runs" in run(capsys, monkeypatch, "show", "all.h5").out
+    assert "Pooled         4 runs" in run(capsys, monkeypatch, "show", "all.h5").out
     assert run(capsys, monkeypatch, "check", "all.h5").out.startswith("all.h5: whole, finished")
     told = run(capsys, monkeypatch, "resume", "all.h5", "--sweeps", "800")
     assert (told.status, "go on with each of their own files" in told.err) == (2, True)

@@ -1,4 +1,8 @@
-"""A run as a table: columns, pandas, a CSV file, lines that fit a terminal, and lists for ``--json``."""
+"""Rows and columns of a run, once for all who show them: a terminal, ``--json``, CSV files and pandas.
+
+A job gives its facts and averages as rows (``Row``). A row whose value is a number is a line of a report; rows whose
+values are arrays are the columns of a table.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +58,117 @@ _UNITS: Final = _OBSERVABLES | {
 NO_ERROR: Final = "?"
 _MOST_DECIMALS: Final = 8
 _TAU: Final = "tau/sweeps"
+_ROUNDING: Final = 1e-15  # numbers of order 1 have no digits beyond
+_LABEL: Final = 15  # width of the labels of a report
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fact of a run, or a column of its averages."""
+
+    label: str = ""  # in front of the line, or above the column; empty in rows that are not printed
+    value: Any = None  # number, text or array; None where the note says all
+    error: Any = None  # standard error of the value
+    unit: str = ""  # of the value, behind it
+    note: str = ""  # end of the line
+    key: str = ""  # name in ``--json`` and of the column; empty in rows for people alone
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The value and its error by their names in ``--json`` and in tables."""
+        if not self.key:
+            return {}
+        return {self.key: self.value} | ({} if self.error is None else {f"{self.key}_error": self.error})
+
+    @property
+    def lines(self) -> list[str]:
+        """The line on a terminal; a note alone is broken into several."""
+        head = f"{self.label:{_LABEL}}"
+        if not self.label:
+            return []
+        if self.value is None:
+            return wrapped(self.note, head)
+        value = f"{self.value:.10g}" if isinstance(self.value, float) else str(self.value)
+        value = value if self.error is None else with_error(self.value, self.error)
+        return [head + " ".join(filter(None, (value, self.unit, self.note)))]
+
+    @property
+    def cells(self) -> list[str]:
+        """The column on a terminal below its label, numbers with their errors in brackets."""
+        if self.error is not None:
+            return [self.label, *map(with_error, self.value.tolist(), self.error.tolist())]
+        return [self.label, *(f"{value:.5g}" if value == value else "-" for value in self.value.tolist())]
+
+    def at(self, places: Any) -> Row:
+        """The column with some of its numbers."""
+        error = None if self.error is None else self.error[places]
+        return replace(self, value=self.value[places], error=error)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command says of a run: rows, between which lines of tables stand."""
+
+    rows: Sequence[Row | str] = ()
+    next_commands: Sequence[str] = ()  # that go on from here
+    verdict: str = ""  # of a search on its target, the last line
+    missed: bool = False  # True if the search ended without meeting its target
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines for a terminal."""
+        return [line for row in self.rows for line in ([row] if isinstance(row, str) else row.lines)]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Numbers for ``--json``, arrays as lists."""
+        return {
+            name: _as_lists(value) for name, value in columns_of(r for r in self.rows if isinstance(r, Row)).items()
+        }
+
+    def with_note(self, note: str) -> Report:
+        """The report with a note at its end; the same for an empty one."""
+        return replace(self, rows=[*self.rows, Row("Note", note=note)]) if note else self
+
+
+def unprinted(numbers: Mapping[str, Any]) -> list[Row]:
+    """Rows for ``--json`` alone."""
+    return [Row(key=name, value=value) for name, value in numbers.items()]
+
+
+def columns_of(rows: Iterable[Row]) -> dict[str, Any]:
+    """The values of rows and their errors by name."""
+    return {name: value for row in rows for name, value in row.numbers.items()}
+
+
+def _as_lists(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _as_lists(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_lists(one) for one in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def in_columns(columns: Iterable[Sequence[str]], width: int | None = WIDTH) -> list[str]:
+    """Lines of a table of columns of cells, the first of each its head, aligned to the right.
+
+    Columns beyond a width follow in further tables, which begin with the first column too.
+    """
+    first, *rest = columns
+    tables = [[first]]
+    for column in rest:
+        if width is not None and len(tables[-1]) > 1 and sum(map(_width, [*tables[-1], column])) > width:
+            tables.append([first])
+        tables[-1].append(column)
+    lines: list[str] = []
+    for number, table_columns in enumerate(tables):
+        rows = zip(*([cell.rjust(_width(column)) for cell in column] for column in table_columns), strict=True)
+        lines += [""] * bool(number) + ["".join(row) for row in rows]
+    return lines
+
+
+def _width(column: Sequence[str]) -> int:
+    return max(map(len, column)) + 2
 
 
 @public
@@ -199,6 +316,7 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
     """A number with the error of its last two digits, such as -1.7466(12), or with (?); - for no number."""
     if not isfinite(value):
         return "-"
+    value = 0.0 if abs(value) < _ROUNDING else value
     if not trusted or not isfinite(error):
         return f"{value:.5g}({NO_ERROR})"
     if error == 0:
@@ -239,11 +357,11 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def printed_table(
-    averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] | None = None
+    averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> list[str]:
     """Lines for each temperature, in several tables where columns do not fit; the first begins with ``more``."""
     first = [averages.axis.symbol, *(f"{value:.5g}" for value in averages.axis.values)]
-    tables = [[first, *([head, *cells] for head, cells in (more or {}).items())]]
+    tables = [[first, *([head, *cells] for head, cells in more.items())]]
     taus: list[list[npt.NDArray[np.float64]]] = [[]]
     for name in names:
         e = averages.estimates[name]
@@ -257,8 +375,7 @@ def printed_table(
     for number, (columns, of_each) in enumerate(zip(tables, taus, strict=True)):
         longest = np.max([np.zeros(len(averages.axis.values)), *of_each], axis=0)
         columns.append([_TAU, *(f"{tau:.3g}" for tau in longest)])
-        rows = zip(*([cell.rjust(_width(column)) for cell in column] for column in columns), strict=True)
-        lines += [""] * bool(number) + ["".join(row) for row in rows]
+        lines += [""] * bool(number) + in_columns(columns)
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
             "no error can be given, as the run spans fewer than 64 autocorrelation times or 192 times of the walk "
@@ -267,10 +384,6 @@ def printed_table(
             "(?): ",
         )
     return lines
-
-
-def _width(column: list[str]) -> int:
-    return max(map(len, column)) + 2
 
 
 def as_tables(summary: Summary) -> dict[str, object]:

@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 
 from spinsim.cli.analyze import analyze, check, merge, show
-from spinsim.cli.bench import bench
-from spinsim.cli.devices import devices, warm_up
+from spinsim.cli.bench import bench, devices, warm_up
 from spinsim.cli.flags import group_of
 from spinsim.cli.plot import plot, view
 from spinsim.cli.running import command_of, resume

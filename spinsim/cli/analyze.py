@@ -14,20 +14,18 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag
 from spinsim.cli.saying import refuse, say, say_json
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count, wrapped
+from spinsim.inputs.texts import count
 from spinsim.jobs import job_of
-from spinsim.jobs.base import Told
 
 if TYPE_CHECKING:
     from spinsim.analysis.reweighted import Reweighting
     from spinsim.analysis.runs import Tempered
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Columns
+    from spinsim.analysis.tables import Columns, Report, Row
     from spinsim.model.ising import Ising
-    from spinsim.store.contents import Series
 
 _THERMAL: Final = ("free_energy", "entropy")
-_SPINS_COUNTED: Final = wrapped("counted again from saved spins; the file's /summary stays as it is", "Note     ")
+_SPINS_COUNTED: Final = "counted again from saved spins; the file's /summary stays as it is"
 
 
 def analyze(
@@ -72,11 +70,10 @@ def analyze(
     Files that differ in seeds and disorder alone are averaged together, as one run of all their samples. Quantum runs
     that differ only in their number of slices are extrapolated to infinitely many slices.
     """
-    from spinsim.analysis.summary import observables_of, summarize
-    from spinsim.analysis.tables import as_tables, printed_table, summary_columns, write_csv
+    from spinsim.analysis.summary import summarize
+    from spinsim.analysis.tables import summary_columns, write_csv
     from spinsim.machine.files import check_output
     from spinsim.pooling import gathered
-    from spinsim.store.contents import summary_series
 
     if every and columns:
         raise InputError(f"--all prints --columns {columns} too: leave one of them out")
@@ -94,39 +91,27 @@ def analyze(
         check_output(csv, "csv", overwrite=True)  # no other file, such as a result
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
+    names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if reweight:
-        each = [_reweighted(_name(of), run, reweight, choose) for of, run in runs]
-        if csv:
-            write_csv(
-                one_below_the_other([one["file"] for *_, one in each], [rows for _, rows, _ in each]), csv, overwrite
-            )
-        _tell([lines for lines, _, _ in each], [numbers for _, _, numbers in each] if as_json else None)
-        return
-    names = [_name(of) for of, _ in runs]
-    summaries, reports, rows = [], [], []
-    kept: dict[str, list[tuple[Ising, Any]]] = {}
-    for (_, result), name in zip(runs, names, strict=True):
-        job, summary = job_of(result.job), summarize(result)
-        summaries.append(summary)
-        if len(runs) > 1:
-            kept.setdefault(job.name, []).append((result.model, job.kept(result, summary)))
-        lines = printed_table(summary, choose(result.model, summary.estimates)) + _notes(summary)
-        lines += wrapped(summary.verdict, "Verdict  ")
-        lines = [heading(name, result), *lines, *job.analysis(result)]
-        if csv:
-            rows.append(job.columns(result, by) if by else summary_columns(summary))
-        reports.append(lines)
+        reweightings = [_reweighted(result, reweight) for result in results]
+        reports = [_report_of(*run, choose, _THERMAL) for run in zip(names, results, reweightings, strict=True)]
+        tables = [_reweighted_columns(one) for one in reweightings]
+    else:
+        summaries = [summarize(result) for result in results]
+        reports = [_report_of(*run, choose) for run in zip(names, results, summaries, strict=True)]
+        tables = [summary_columns(summary) for summary in summaries]
     if csv:
-        write_csv(one_below_the_other(names, rows), csv, overwrite)
-    for (of, result), summary, lines in zip(runs, summaries, reports, strict=True):
-        if from_configurations:
-            lines += _SPINS_COUNTED
-        elif len(of) == 1:
-            lines += _write_summary(of[0], summary_series(observables_of(result), result.axis.name), summary)
-    together = _together(kept, choose)
-    reports += [told.lines for told in together if told.lines]
-    tables = [{"file": name} | as_tables(summary) for name, summary in zip(names, summaries, strict=True)]
-    _tell(reports, tables + [told.numbers for told in together if told.numbers] if as_json else None)
+        if by:
+            tables = [job_of(result.job).columns(result, by) for result in results]
+        write_csv(one_below_the_other(names, tables), csv, overwrite)
+    if not reweight:
+        for k, (of, result) in enumerate(runs):
+            if from_configurations:
+                reports[k] = reports[k].with_note(_SPINS_COUNTED)
+            elif len(of) == 1:
+                reports[k] = reports[k].with_note(_write_summary(of[0], result, summaries[k]))
+        reports += _together(results, summaries, choose)
+    _tell(reports, as_json)
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:
@@ -139,41 +124,64 @@ def _read(file: Path, recounted_on: str | None) -> Any:
     return recount(result, recounted_on) if recounted_on else result
 
 
-def _together(kept: Mapping[str, list[tuple[Ising, Any]]], choose: Callable[..., list[str]]) -> list[Told]:
-    """What the runs of each job say together, by what was kept of each."""
-    return [
-        job_of(name).together([one for _, one in each if one is not None], partial(choose, each[0][0]))
-        for name, each in kept.items()
-    ]
+def _together(results: list[Any], summaries: list[Summary], choose: Callable[..., list[str]]) -> list[Report]:
+    """Reports on the runs of each job together, where they say more than each alone."""
+    by_job: dict[str, list[tuple[Any, Summary]]] = {}
+    for result, summary in zip(results, summaries, strict=True):
+        by_job.setdefault(result.job, []).append((result, summary))
+    reports = [job_of(name).together(runs, partial(choose, runs[0][0].model)) for name, runs in by_job.items()]
+    return [report for report in reports if report.rows]
 
 
 def _name(files: list[Path]) -> str:
     return str(files[0]) if len(files) == 1 else f"{files[0]} and {count(len(files) - 1, 'more file')}, pooled"
 
 
-def _reweighted(
-    file: str, result: Tempered, grid: str, choose: Callable[..., list[str]]
-) -> tuple[list[str], Columns, dict[str, Any]]:
-    """Returns what is printed of a file's reweighted averages, their columns, and their numbers for ``--json``."""
+def _reweighted(result: Tempered, grid: str) -> Reweighting:
     from spinsim.analysis.reweighted import reweighted
-    from spinsim.analysis.tables import estimate_columns, printed_table
     from spinsim.inputs.numbers import read_grid
 
-    one = reweighted(result, read_grid("reweight", grid))
-    table = printed_table(one, choose(result.model, one.estimates, more=_THERMAL))
-    columns: Columns = {"temperature": one.temperature, "effective_measurements": one.effective}
-    columns |= estimate_columns(one.estimates)
-    numbers = {name: column.tolist() for name, column in columns.items() if not name.endswith("_trusted")}
-    numbers = {"file": file, **numbers, "notes": one.notes}
-    return [heading(file, result), *table, *_notes(one)], columns, numbers
+    return reweighted(result, read_grid("reweight", grid))
 
 
-def _tell(reports: list[list[str]], tables: list[dict[str, Any]] | None, apart: bool = True) -> None:
-    if tables is None:
-        for k, lines in enumerate(reports):
-            say(*[""] * (k > 0 and apart), *lines)
+def _reweighted_columns(averages: Reweighting) -> Columns:
+    from spinsim.analysis.tables import estimate_columns
+
+    columns: Columns = {"temperature": averages.temperature, "effective_measurements": averages.effective}
+    return columns | estimate_columns(averages.estimates)
+
+
+def _report_of(
+    name: str,
+    result: Tempered,
+    averages: Summary | Reweighting,
+    choose: Callable[..., list[str]],
+    more: tuple[str, ...] = (),
+) -> Report:
+    """The averages of a run, printed as a table with the columns that are chosen, and all of them for ``--json``."""
+    from spinsim.analysis.summary import Summary
+    from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted
+
+    rows: list[Row | str] = [heading(name, result)]
+    rows += printed_table(averages, choose(result.model, averages.estimates, more=more))
+    rows += [Row("Note", note=note) for note in averages.notes]
+    if isinstance(averages, Summary):
+        rows += [Row("Verdict", note=averages.verdict), *job_of(result.job).analysis(result)]
+        numbers = as_tables(averages)
+    else:
+        columns = _reweighted_columns(averages)
+        numbers = {name: column for name, column in columns.items() if not name.endswith("_trusted")}
+        numbers |= {"notes": averages.notes}
+    return Report([*rows, *unprinted({"file": name} | numbers)])
+
+
+def _tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
+    if as_json:
+        numbers = [report.numbers for report in reports]
+        say_json(numbers[0] if len(numbers) == 1 else numbers)
         return
-    say_json(tables[0] if len(tables) == 1 else tables)
+    for k, report in enumerate(reports):
+        say(*[""] * (k > 0 and apart), *report.lines)
 
 
 def heading(file: str, result: Any) -> str:
@@ -183,10 +191,6 @@ def heading(file: str, result: Any) -> str:
         f"{result.model.name}, {count(result.model.samples, 'sample')}, {count(measurements_of(result), 'measurement')}"
     )
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
-
-
-def _notes(averages: Summary | Reweighting) -> list[str]:
-    return [line for note in averages.notes for line in wrapped(note, "Note     ")]
 
 
 def _names(
@@ -203,34 +207,35 @@ def _names(
     return [*main[:3], *(name for name in estimates if name.startswith(more))] if more else main
 
 
-def _write_summary(file: Path, room: list[Series], summary: Summary) -> list[str]:
-    """Keep the averages in the file, without errors that cannot be trusted; lines that say why where this cannot be.
+def _write_summary(file: Path, result: Tempered, summary: Summary) -> str:
+    """Keep the averages in the file, without errors that cannot be trusted; a sentence that says why where not.
 
     A file that another process writes, or that nobody may write here, is left as it is.
     """
+    from spinsim.analysis.summary import observables_of
     from spinsim.analysis.tables import summary_columns
     from spinsim.record import Array, Record
-    from spinsim.store.contents import SUMMARY_GROUP, UNITS_OF_LADDERS
+    from spinsim.store.contents import SUMMARY_GROUP, UNITS_OF_LADDERS, summary_series
     from spinsim.store.files import open_to_write
 
-    columns = summary_columns(summary)
-    axis = room[0].axes[0]
+    columns, series = summary_columns(summary), summary_series(observables_of(result), result.axis.name)
+    axis = series[0].axes[0]
     scale = Array(columns[axis], (axis,), axis, UNITS_OF_LADDERS[axis])
-    arrays = {one.name: Array(columns[one.name], one.axes, one.long_name, one.units) for one in room}
+    arrays = {one.name: Array(columns[one.name], one.axes, one.long_name, one.units) for one in series}
     try:
         with open_to_write(file) as opened:
             if not opened.is_whole:
-                return wrapped("another program has added to the file, so its /summary is left as it is", "Note     ")
+                return "another program has added to the file, so its /summary is left as it is"
             record = opened.record.copy()
             record.groups[SUMMARY_GROUP] = Record({}, {axis: scale} | arrays)
             opened.write(record)
     except InputError as error:
         if isinstance(error.__cause__, BlockingIOError):
-            return wrapped("another process writes the file, so its /summary is left as it is", "Note     ")
+            return "another process writes the file, so its /summary is left as it is"
         if isinstance(error.__cause__, PermissionError) or getattr(error.__cause__, "errno", None) == errno.EROFS:
-            return wrapped("the file cannot be written here, so its /summary is left as it is", "Note     ")
+            return "the file cannot be written here, so its /summary is left as it is"
         raise
-    return []
+    return ""
 
 
 def one_below_the_other(files: list[str], tables: list[Columns]) -> Columns:
@@ -259,20 +264,20 @@ def show(
     """Summarise files: settings, progress of the run and main numbers."""
     from spinsim.result import load
 
-    def said(file: Path) -> Told:
-        result = load(file)
-        return _solutions(result) if solution else job_of(result.job).show(file, result)
+    results = [load(file) for file in files]
+    if solution:
+        _tell([_solutions(result) for result in results], as_json, apart=False)
+    else:
+        shown = [job_of(result.job).show(file, result) for file, result in zip(files, results, strict=True)]
+        _tell(shown, as_json)
 
-    told = [said(file) for file in files]
-    numbers = [one.numbers for one in told] if as_json else None
-    _tell([one.lines for one in told], numbers, apart=not solution)
 
-
-def _solutions(result: Any) -> Told:
+def _solutions(result: Any) -> Report:
+    from spinsim.analysis.tables import Report, unprinted
     from spinsim.solution import as_json, as_text
 
-    solutions = result.solutions
-    return Told(as_json(solutions, result.model), as_text(solutions, result.model.name).split("\n"))
+    lines = as_text(result.solutions, result.model.name).split("\n")
+    return Report([*lines, *unprinted(as_json(result.solutions, result.model))])
 
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:

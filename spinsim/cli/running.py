@@ -96,16 +96,16 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     searches = getattr(plan.config.of_job, "target", None) is not None
     if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
         return
-    told = job.outcome(plan, result, progress.rate if ran else None)
+    report = job.outcome(plan, result, progress.rate if ran else None)
     if as_json:
-        say_json(told.numbers)
+        say_json(report.numbers)
     elif not quiet:
         done = [] if ran else ["This very run is finished already; nothing was done again."]
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
-        following = [f"         {command}" for command in told.following]
-        verdict = [told.verdict] if told.verdict else []
-        say(*done, *told.lines, *(progress.speed if ran else []), *where, *following, *verdict)
-    if told.missed:
+        following = [f"         {command}" for command in report.next_commands]
+        verdict = [report.verdict] if report.verdict else []
+        say(*done, *report.lines, *(progress.speed if ran else []), *where, *following, *verdict)
+    if report.missed:
         raise typer.Exit(MISSED)
 
 

@@ -12,7 +12,7 @@ from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Columns
+    from spinsim.analysis.tables import Columns, Report
     from spinsim.model.ising import Ising
     from spinsim.record import Record
     from spinsim.result import Result
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from spinsim.settings.config import Config
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
-
-
-class Told(NamedTuple):
-    """A report of a run."""
-
-    numbers: dict[str, Any]  # for ``--json``
-    lines: list[str]  # for people
-    following: Sequence[str] = ()  # commands that go on from here, a line each
-    verdict: str = ""  # what a search came to, the last line; empty of other runs
-    missed: bool = False  # True if the search ended without meeting its target
 
 
 class PlotOption(NamedTuple):
@@ -91,14 +81,14 @@ class Job(ABC):
         """Return a sentence on the run that a plan is about to begin."""
 
     @abstractmethod
-    def outcome(self, plan: Any, result: Any, rate: float | None) -> Told:
+    def outcome(self, plan: Any, result: Any, rate: float | None) -> Report:
         """Return the report of a plan's run when it is done, of its result.
 
         ``rate`` is that of its progress, None where the run was finished before.
         """
 
     @abstractmethod
-    def show(self, path: Path, result: Any) -> Told:
+    def show(self, path: Path, result: Any) -> Report:
         """Return the report of a file and its result that ``spinsim show`` prints."""
 
     def progress(self, silent: bool) -> Bar:
@@ -151,16 +141,14 @@ class Job(ABC):
         """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
         return []
 
-    def kept(self, result: Any, summary: Summary) -> Any:
-        """Returns what ``together`` needs of a run, which is small; None where several runs say no more than each."""
-        return None
-
-    def together(self, kept: list[Any], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
-        """Returns what ``spinsim analyze`` finds in several runs together, of what ``kept`` gave of each.
+    def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:
+        """Returns the report of ``spinsim analyze`` on runs together, empty where they say no more than each alone.
 
         ``choose`` returns the names of the columns that are to be printed, of estimates by name.
         """
-        return Told({}, [])
+        from spinsim.analysis.tables import Report
+
+        return Report()
 
     def columns(self, result: Any, by: str) -> Columns:
         raise InputError(

@@ -1,4 +1,4 @@
-"""``result.plot()``: the figures of ``spinsim plot`` as Matplotlib figures, or in files; those of all ladders."""
+"""``result.plot()``: the figures of ``spinsim plot`` as Matplotlib figures, or in files; figures of several jobs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from spinsim.analysis import figures
-from spinsim.analysis.figures import FORMATS, STYLES, save_figures
-from spinsim.analysis.figures.paper import PaperFigure
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.figures import FORMATS, STYLES, paper, save_figures
+from spinsim.analysis.figures.paper import BLUE, SKY, VERMILION, PaperFigure, drawn_panels
+from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError, WrongTypeError, warn_caller
@@ -19,6 +21,7 @@ from spinsim.inputs.texts import either, nearest
 from spinsim.jobs import job_of
 from spinsim.jobs.base import Draw, Drawing, Job
 from spinsim.machine.files import as_path
+from spinsim.model.ising import Ising
 from spinsim.result import Result
 
 
@@ -90,3 +93,43 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
         return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns)
 
     return {"crossings": crossings, "thermodynamics": thermodynamics}
+
+
+class Course(NamedTuple):
+    """The energies of a run in the order of its measurements."""
+
+    energy: Array  # totals of all replicas, the measurement first
+    shown: Array  # those whose mean and range are drawn, (measurements, replicas)
+    done: Array  # how much was done at each measurement, (measurements,)
+    unit: str  # of ``done``, in words
+    lowest: float  # the lowest energy known, between measurements too
+    run: str  # how large the run is, in words
+    which: str = ""  # which replicas ``shown`` are, in words that follow theirs; empty for all
+
+
+def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigure:
+    """Cuts against what was done: mean and range of the replicas, and the best measured so far."""
+    cuts, shown = model.cut(course.energy), model.cut(course.shown)  # refuses what is none
+    best = np.maximum.accumulate(cuts.reshape(len(cuts), -1).max(axis=1))
+    with drawn_panels(style, 1, 2.3) as (figure, (ax,)):
+        if shown.shape[1] > 1:
+            low, high = shown.min(axis=1), shown.max(axis=1)
+            ax.fill_between(course.done, low, high, color=SKY, alpha=0.5, lw=0, label="range of replicas")
+        ax.plot(course.done, shown.mean(axis=1), color=BLUE, lw=0.8, label="mean of replicas")
+        ax.plot(course.done, best, color=VERMILION, lw=0.8, label="best so far")
+        ax.set_xlim(0, 1.05 * course.done[-1])  # room for the last label within the frame
+        ax.set_xlabel(course.unit)
+        ax.set_ylabel("cut")
+        if (cuts == np.rint(cuts)).all():
+            paper.tick_integers(ax.yaxis)
+    figure.caption = (
+        f"Cuts of the MaxCut instance {model.name}, {course.run}, against {course.unit}: mean and range of the "
+        f"replicas{course.which}, and the best that was measured so far. The best is "
+        f"{float(model.cut(course.lowest)):.10g}."
+    )
+    return figure
+
+
+def check_begun(model: Ising, measurements: int) -> None:
+    if not measurements:
+        raise InputError(f"the run of {model.name} has no finished step: there is nothing to draw yet")

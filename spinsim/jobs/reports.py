@@ -1,9 +1,10 @@
-"""Lines and tables that reports of several jobs share: heads of ``show``, lowest energies, averages on a ladder."""
+"""Rows and tables that reports of several jobs share: heads of ``show``, lowest energies, averages on a ladder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -14,12 +15,13 @@ import numpy.typing as npt
 from spinsim.analysis.runs import lowest as of_samples
 from spinsim.analysis.tables import (
     Columns,
+    Row,
     columns_of_samples,
     estimate_columns,
     main_columns,
     own_columns,
     printed_table,
-    with_error,
+    unprinted,
 )
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, either, interval, quoted, wrapped
@@ -40,33 +42,56 @@ if TYPE_CHECKING:
 MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges
 
 
-def head(path: Path, result: Result, model: str, run: str, progress: str, state: str) -> list[str]:
-    """Returns the lines with which ``show`` begins: how large model and run are, how far, and its state, in words."""
-    attributes = result.attributes
+_OF_FILE: Final = (
+    "schema job config config_sha256 model_sha256 dynamics spinsim_version command created finished engine devices "
+    "history pooled"
+)
+"""Root attributes that ``--json`` has; others are the conventions, which all files share."""
+
+
+def facts(path: Path, result: Result) -> list[Row]:
+    """Returns what ``--json`` says of a run of any job, as it ends and by ``show``."""
+    attributes, model = result.attributes, result.model
+    numbers: dict[str, Any] = {name: attributes[name] for name in _OF_FILE.split() if name in attributes}
+    numbers |= {"file": str(path), "seed": result.config["run"]["seed"]}
+    numbers |= {"model": model.name, "sites": model.sites, "samples": model.samples, "quantum": model.quantum}
+    numbers |= {"rounded": bool(model.rounded), "rounding_error": model.rounding_error}
+    numbers |= {"configurations": len(getattr(result, "configurations", None) or ())}
+    return unprinted(numbers)
+
+
+def printed(rows: Iterable[Row]) -> list[Row]:
+    """Returns the same rows for a terminal alone."""
+    return [replace(row, key="") for row in rows]
+
+
+def head(path: Path, result: Result, size: str, run: str, progress: str, state: str) -> list[Row | str]:
+    """Returns the rows with which ``show`` begins; in words, sizes of model and run, how far it is, and its state."""
+    attributes, model = result.attributes, result.model
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
     seeds = [f"{run_table['seed']}"] if run_table.get("seed") is not None else []
     is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
     if is_random and of_model.get("disorder_seed") is not None:
         seeds.append(f"{of_model['disorder_seed']} of the disorder")
-    history = [f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes)]
-    return [
-        f"{path}: {attributes['job']} of {result.model.name}",
-        f"Model      {model}",
-        *(wrapped(result.model.caution, "Rounded    ") if result.model.caution else []),
-        f"Run        {run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}",
-        f"Progress   {progress}, begun {attributes['created']}",
-        f"           {state}",
-        *([f"Seed       {', '.join(seeds)}"] if seeds else []),
-        *([f"Pooled     {count(len(json.loads(attributes[POOLED])), 'run')}"] if POOLED in attributes else []),
-        f"Command    {attributes['command']}",
-        f"Identity   {attributes['config_sha256']}",
-        *(f"{'' if number else 'History':11}{line}" for number, line in enumerate(history)),
+    rows: list[Row | str] = [
+        f"{path}: {attributes['job']} of {model.name}",
+        Row("Model", size),
+        *([Row("Rounded", note=model.caution)] if model.caution else []),
+        Row("Run", f"{run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}"),
+        Row("Progress", f"{progress}, begun {attributes['created']}"),
+        Row("State", state),
+        *([Row("Seed", ", ".join(seeds))] if seeds else []),
+        *([Row("Pooled", count(len(json.loads(attributes[POOLED])), "run"))] if POOLED in attributes else []),
+        Row("Command", attributes["command"]),
+        Row("Identity", attributes["config_sha256"]),
     ]
+    history = (f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes))
+    return [*rows, *(Row("History", line) for line in history), *facts(path, result)]
 
 
 def head_of_steps(
     path: Path, result: Result, replicas: int, rows: int, planned: int | None, measure_every: int | None = None
-) -> list[str]:
+) -> list[Row | str]:
     """Returns the same of a run of replicas, of whose planned rows some are done; None where it plans none.
 
     A row is a step, or where ``measure_every`` is given a measurement after so many sweeps.
@@ -83,24 +108,8 @@ def head_of_steps(
     if saved is None:
         return lines
     each = count(saved.shape[0], "configuration")
-    return [*lines, f"Saved      {each} of each replica, one at {interval(saved.every, unit)}, {len(saved)} in all"]
-
-
-_OF_FILE: Final = (
-    "schema job config config_sha256 model_sha256 dynamics spinsim_version command created finished engine devices "
-    "history pooled"
-)
-"""Root attributes that reports print; others are the conventions, which all files share."""
-
-
-def about(path: Path, result: Result) -> dict[str, Any]:
-    """Returns what ``--json`` says of a run of any job, as it ends and by ``show``."""
-    attributes, run = result.attributes, result.config["run"]
-    origin = {name: attributes[name] for name in _OF_FILE.split() if name in attributes}
-    model = result.model
-    size = {"model": model.name, "sites": model.sites, "samples": model.samples}
-    saved = len(getattr(result, "configurations", None) or ())
-    return origin | {"file": str(path), "seed": run["seed"], **size, **precision(model), "configurations": saved}
+    words = f"{each} of each replica, one at {interval(saved.every, unit)}, {len(saved)} in all"
+    return [*lines, Row("Saved", words)]
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:
@@ -114,23 +123,24 @@ def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], val
     return f"{size}{count(copies, 'copy')} x {ladder}, {length}{moves}, on the {where}"
 
 
-def table_of_places(
+def table_by_place(
     model: Ising,
     averages: Summary,
-    rates: list[str] | None,
+    rates: npt.NDArray[np.float64] | None,
     next_place: str,
     others: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[str]:
-    """Returns the main averages of a run on a ladder, a line for each place."""
+) -> list[Row | str]:
+    """Returns the main averages of a run on a ladder, a line for each place, with shares of exchanges if any."""
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    lines = printed_table(averages, names, {**others, **({"swaps": [*rates, ""]} if rates else {})} or None)
-    if rates:
-        lines += wrapped(f"share of the exchanges tried with {next_place} that were accepted.", "swaps: ")
-    return lines
+    if rates is None or not len(rates):
+        return [*printed_table(averages, names, others)]
+    swaps = {"swaps": [*(f"{rate:.3f}" for rate in rates), ""]}
+    note = f"share of the exchanges tried with {next_place} that were accepted."
+    return [*printed_table(averages, names, {**others, **swaps}), *wrapped(note, "swaps: ")]
 
 
-def solution_lines(plan: Plan[Any]) -> list[str]:
-    return [] if plan.solution is None else [f"Solution       {plan.solution}"]
+def solution_row(plan: Plan[Any]) -> list[Row]:
+    return [] if plan.solution is None else [Row("Solution", plan.solution)]
 
 
 def of_solution(plan: Plan[Any]) -> list[str]:
@@ -149,52 +159,46 @@ def completed_by(file: Path) -> str:
     return "another process is at it" if is_locked(file) else "the same command completes it"
 
 
-def precision(model: Ising) -> dict[str, Any]:
-    return {"quantum": model.quantum, "rounded": bool(model.rounded), "rounding_error": model.rounding_error}
-
-
-def round_trip_line(trips: npt.NDArray[np.int64]) -> str:
+def round_trip_row(trips: npt.NDArray[np.int64]) -> Row:
     none = f"{int((trips == 0).sum())} of {count(trips.size, 'replica')} made none"
-    return f"Round trips  {trips.mean():.3g} a replica, {none}"
+    return Row("Round trips", int(trips.sum()), note=f"in all, {trips.mean():.3g} a replica, {none}", key="round_trips")
 
 
-def empty_lanes(engine: str, replicas: int, places: int) -> list[str]:
-    """Returns a line on the replicas of each sample that words of a replica-packed run have room for.
+def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
+    """Returns a row on the replicas of each sample that words of a replica-packed run have room for.
 
     ``engine`` is the attribute of the file; a ladder has so many places, 1 stands for none.
     """
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    return [f"Room           --replicas {room} would take as long, {LANES} are updated at a time"]
+    return [Row("Room", f"--replicas {room} would take as long, {LANES} are updated at a time")]
 
 
-def lowest_lines(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[str]:
-    """Returns what optimisers look for, a line each: the lowest energy met, the cut it means; of samples means.
+def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[Row]:
+    """Returns what optimisers look for: the lowest energy met and the cut it means; of several samples means.
 
     ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
     """
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
-    if model.samples > 1:
-        averages, replicas = of_samples(model, best_energy), best_energy.shape[1]
-        mean = float(averages.hits.mean())
-        met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
-        return [
-            f"Lowest energy  {with_error(averages.mean, averages.error)} per site, mean over {model.samples} samples",
-            f"               met by {met} of {count(replicas, 'replica')} a sample{each}, "
-            f"from {averages.hits.min()} to {averages.hits.max()}",
-        ]
-    lowest = float(best_energy.min())
-    hits = int((best_energy == lowest).sum())
-    lines = [
-        f"Lowest energy  {lowest:.10g}  ({lowest / model.sites:.6f} per site), "
-        f"met by {hits} of {count(best_energy.size, 'replica')}{each}"
+    lowest, replicas = float(best_energy.min()), count(best_energy.shape[1], "replica")
+    of_site = Row(key="lowest_energy_per_site", value=lowest / model.sites)
+    cut = [] if model.maxcut_weight is None else [Row("Best cut", float(model.cut(lowest)), key="cut")]
+    constant = "lowest_energy_with_offset"
+    offset = [Row("With offset", lowest + model.offset, key=constant)] if model.offset else []
+    if model.samples == 1:
+        hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
+        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut, *offset]
+    averages = of_samples(model, best_energy)
+    mean, ends = float(averages.hits.mean()), f"from {averages.hits.min()} to {averages.hits.max()}"
+    met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
+    name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
+    return [
+        Row("Lowest energy", averages.mean, averages.error, over, key=name),
+        Row("Met by", f"{met} of {replicas} a sample{each}, {ends}"),
+        Row(key="hits_of_sample", value=averages.hits),
+        *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]
-    if model.maxcut_weight is not None:
-        lines.append(f"Best cut       {float(model.cut(lowest)):.10g}")
-    if model.offset:
-        lines.append(f"With offset    {lowest + model.offset:.10g}")
-    return lines
 
 
 def ladder_columns(

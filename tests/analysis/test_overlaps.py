@@ -11,8 +11,8 @@ from made_up import frozen, tempered
 from processes import ar1, rho_of
 
 import spinsim as ss
-from spinsim.analysis.figures import overlap_figure
 from spinsim.analysis.overlaps import OverlapDistribution, overlap_distribution
+from spinsim.jobs.temper.figures import overlap_figure
 
 SITES, BINS = 64, 16
 

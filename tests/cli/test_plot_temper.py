@@ -15,9 +15,10 @@ from made_up import LADDER, ferromagnet, frozen, glass, tempered
 import spinsim as ss
 from spinsim.analysis import figures
 from spinsim.analysis.equilibration import approach
-from spinsim.analysis.figures.panels import UNKNOWN_ERROR, in_math
+from spinsim.analysis.figures.paper import UNKNOWN_ERROR, in_math
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.summary import summarize
+from spinsim.jobs.temper.figures import equilibration_figure, exchange_figure, overlap_figure
 
 
 def test_averages_of_a_ferromagnet_and_of_a_glass():
@@ -49,7 +50,7 @@ def test_points_without_a_trusted_error_are_open_and_named():
 
 def test_overlaps_from_the_lowest_to_the_highest_temperature():
     result, chosen = glass(4), (0, 2, 4, 5, 7)
-    figure = figures.overlap_figure(result)
+    figure = overlap_figure(result)
     labels = [f"$T = {LADDER[k]:.3g}$" for k in chosen] + ["standard error"]
     assert sorted(legend(figure)) == sorted(labels)
     assert len(figure.axes[0].collections) == 5 + 1  # bands of errors over samples, and that of the legend
@@ -63,7 +64,7 @@ def test_overlaps_from_the_lowest_to_the_highest_temperature():
 
 def test_overlaps_in_a_field_are_not_symmetrised():
     result = glass(4)
-    figure = figures.overlap_figure(replace(result, model=ss.Ising(ss.cubic(4), 1.0, 0.3)))
+    figure = overlap_figure(replace(result, model=ss.Ising(ss.cubic(4), 1.0, 0.3)))
     curve = figure.axes[0].lines[0].get_ydata()
     assert not np.allclose(curve, curve[::-1])
     assert "P(-q)" not in figure.caption
@@ -94,7 +95,7 @@ def test_a_glass_of_one_copy_shows_no_magnetisation():
 def test_exchanges_and_round_trips():
     result = glass(4)
     result.round_trips[0, :5] = 0
-    figure = figures.exchange_figure(result)
+    figure = exchange_figure(result)
     rates, trips = figure.axes
     pairs, mean = np.sqrt(LADDER[1:] * LADDER[:-1]), rates.lines[-1]
     assert rates.get_xlim()[0] < LADDER.min() < LADDER.max() < rates.get_xlim()[1]
@@ -107,7 +108,7 @@ def test_exchanges_and_round_trips():
     heights = {round(bar.get_x() + 0.5): bar.get_height() for bar in trips.patches}
     assert heights == {k: (result.round_trips == k).sum() for k in range(result.round_trips.max() + 1)}
     with pytest.raises(ss.InputError, match="has saved no exchange yet"):
-        figures.exchange_figure(replace(result, attempts=0 * result.attempts))
+        exchange_figure(replace(result, attempts=0 * result.attempts))
 
 
 def test_round_trips_of_long_runs_and_of_none():
@@ -116,7 +117,7 @@ def test_round_trips_of_long_runs_and_of_none():
         result.round_trips[...] = trips + np.arange(result.round_trips.size).reshape(result.round_trips.shape) * (
             trips > 0
         )
-        bars = figures.exchange_figure(result).axes[1].patches
+        bars = exchange_figure(result).axes[1].patches
         assert len(bars) <= 32
         assert sum(bar.get_height() for bar in bars) == result.round_trips.size
 
@@ -125,7 +126,7 @@ def test_round_trips_of_long_runs_and_of_none():
 def test_equilibration_says_its_verdict_in_the_caption(copies):
     result = glass(4, copies=copies)
     summary, found = summarize(result), approach(result)
-    figure = figures.equilibration_figure(result, summary)
+    figure = equilibration_figure(result, summary)
     assert len(figure.axes) == copies
     assert not figure._suptitle
     assert in_math(summary.verdict) in figure.caption
@@ -146,12 +147,12 @@ def test_equilibration_of_gaussian_couplings_has_a_panel_of_the_residual():
     links = np.random.default_rng(1).integers(-81, 82, result.overlap.shape)
     modes = {f"{name}_mode": np.ones((*getattr(result, name).shape, 3)) for name in ("overlap", "magnetization")}
     result = replace(result, link_overlap=links, **modes)
-    figure = figures.equilibration_figure(result, summarize(result), "double")
+    figure = equilibration_figure(result, summarize(result), "double")
     assert len(figure.axes) == 4
     np.testing.assert_array_equal(drawn(figure, 3)[:, 1], approach(result).mean["link_residual"][:, 0])
     assert "The last panel is 0 in equilibrium." in figure.caption
     frozen(result)  # a series without an error
-    figures.equilibration_figure(result, summarize(result)).draw_without_rendering()
+    equilibration_figure(result, summarize(result)).draw_without_rendering()
 
 
 def test_a_specific_heat_far_above_the_slope_of_the_energy_is_off_scale():

@@ -75,7 +75,7 @@ def test_progress_is_in_sweeps_and_numbers_have_their_plural(tmp_path: Path, cap
     short = ["--size", "4", "--sweeps", "40", "--thermalize", "0", "--measure-every", "4", "--out", "run.h5"]
     run(capsys, monkeypatch, "temper", *short, "--save-configurations", "2", "--quiet")
     shown = run(capsys, monkeypatch, "show", "run.h5").out
-    assert "Progress   40 of 40 sweeps, begun" in shown
+    assert "Progress       40 of 40 sweeps, begun" in shown
     assert "5 configurations of each replica, one at every 2 measurements" in shown
     assert [count(n, "copy") for n in (1, 2)] == ["1 copy", "2 copies"]
     assert [count(n, "sweep") for n in (0, 1)] == ["0 sweeps", "1 sweep"]

@@ -171,7 +171,7 @@ def test_quantum_runs_save_space_and_time(device, do, capsys, monkeypatch, tmp_p
     line = "quantum --size 4 --couplings pm-j --slices 4 --k 0.5,0.4 --sweeps 400 --thermalize 20 --measure-every 5"
     path = do(f"{line} --save-configurations 2 --device cpu")
     assert run(capsys, monkeypatch, "check", path).out.endswith("whole, finished: 80 rows\n")
-    assert "Saved      40 configurations of each replica" in run(capsys, monkeypatch, "show", path).out
+    assert "Saved          40 configurations of each replica" in run(capsys, monkeypatch, "show", path).out
     told = run(capsys, monkeypatch, "analyze", path, "--from-configurations", "--device", "cpu")
     assert (told.status, "counted again from saved spins" in told.out) == (0, True), told
 
@@ -217,7 +217,7 @@ def test_analyze_prints_the_tables_of_the_restricted_series(do, capsys, monkeypa
 def test_show_check_and_xarray(do, capsys, monkeypatch) -> None:
     path = do(COMMAND)
     assert (
-        "Saved      20 configurations of each replica, one at every 3 measurements, 240 in all"
+        "Saved          20 configurations of each replica, one at every 3 measurements, 240 in all"
         in run(capsys, monkeypatch, "show", path).out.splitlines()
     )
     assert json.loads(run(capsys, monkeypatch, "show", path, "--json").out)["configurations"] == 240

@@ -42,7 +42,7 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
     shown = run(capsys, monkeypatch, "show", file)
     assert shown.status == 0
     assert "a.h5: tally of " in shown.out
-    assert "Progress   5 of 5 steps" in shown.out
+    assert "Progress       5 of 5 steps" in shown.out
     assert run(capsys, monkeypatch, "check", file).out == f"{file}: whole, finished: 5 rows\n"
     again = run(capsys, monkeypatch, "resume", file)
     assert again.status == 0

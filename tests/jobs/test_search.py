@@ -146,7 +146,7 @@ def test_a_search_whose_time_is_up_within_its_first_step(tmp_path: Path, capsys,
     told = run(capsys, monkeypatch, *line, "--out", "a.h5", "--json")
     assert json.loads(told.out, parse_constant=pytest.fail)["last_energy_per_site"] is None
     shown = run(capsys, monkeypatch, "show", "a.h5").out
-    assert "Progress   0 rows recorded" in shown
+    assert "Progress       0 rows recorded" in shown
     assert "Lowest energy" in shown
     assert "Best cut" in shown
     assert "spinsim plot" not in run(capsys, monkeypatch, *line, "--out", "b.h5").out
@@ -166,7 +166,7 @@ def test_show_says_of_what_a_search_its_lines_are(tmp_path: Path, capsys, monkey
     lines = run(capsys, monkeypatch, "show", tmp_path / "a.h5").out.splitlines()
     assert any(" (each had 3 anneals)" in line for line in lines)
     assert "Series         of the first anneal, 18 sweeps" in lines
-    assert any(line.startswith("Progress   6 rows recorded, begun") for line in lines)
+    assert any(line.startswith("Progress       6 rows recorded, begun") for line in lines)
 
 
 @pytest.mark.parametrize(("stop", "devices"), [(2, 1), (7, 2), (12, 1), (17, 1), (17, 2)])

@@ -123,7 +123,7 @@ def test_an_interrupted_run_is_completed_by_its_command(do, monkeypatch) -> None
 def test_show_and_json(do, capsys, monkeypatch) -> None:
     path = do(COMMAND)
     shown = run(capsys, monkeypatch, "show", str(path)).out
-    assert re.search(r"Progress   (\d+) of \1 sweeps, begun", shown)
+    assert re.search(r"Progress       (\d+) of \1 sweeps, begun", shown)
     assert "<q^2>" in shown
     facts = json.loads(run(capsys, monkeypatch, "show", str(path), "--json").out)
     assert facts["planned_steps"] == 12

@@ -87,5 +87,5 @@ def test_a_command_with_random_seeds_says_them_and_goes_on_when_it_is_repeated(
     seeds = ss.load(path).config
     assert "finished already" in command(*words).out
     told = command("show", path).out
-    assert f"Seed       {seeds['run']['seed']}, {seeds['model']['disorder_seed']} of the disorder" in told
+    assert f"Seed           {seeds['run']['seed']}, {seeds['model']['disorder_seed']} of the disorder" in told
     one_sentence(command("anneal", "--seed", "fresh"), "give digits such as 7, or random")

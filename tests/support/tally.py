@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from spinsim.analysis.tables import Report, Row
 from spinsim.engine import resolve_device
-from spinsim.jobs.base import Job, Told
+from spinsim.jobs.base import Job
 from spinsim.jobs.reports import head_of_steps
 from spinsim.model.ising import Ising
 from spinsim.record import Record
@@ -112,13 +113,12 @@ class TallyJob(Job):
     def describe(self, plan: TallyPlan) -> str:
         return f"Counting bonds of {plan.model.name}"
 
-    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> Told:
-        return Told(self.show(plan.path, result).numbers, ["Bonds were counted"])
+    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> Report:
+        return Report([Row(key="satisfied", value=result.satisfied[-1]), "Bonds were counted"])
 
-    def show(self, path: Path, result: TallyResult) -> Told:
-        counts = result.satisfied[-1].tolist()
+    def show(self, path: Path, result: TallyResult) -> Report:
         head = head_of_steps(path, result, 0, len(result.satisfied), result.config["tally"]["times"])
-        return Told({"satisfied": counts}, [*head, f"Satisfied  {counts}"])
+        return Report([*head, Row("Satisfied", result.satisfied[-1], key="satisfied")])
 
 
 JOB = TallyJob()

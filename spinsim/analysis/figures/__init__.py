@@ -1,14 +1,12 @@
-"""Figures of series for a paper, a file for each thing that they draw; all in one style (``paper.py``).
+"""Figures for a paper that serve several jobs, all in one style (``paper.py``).
 
 What a job alone draws lies in its folder below ``spinsim/jobs``.
 """
 
 from spinsim.analysis.figures.averages import averages_figure, crossings_figure, order_figure, order_names
-from spinsim.analysis.figures.panels import ladder_label
-from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, save_figure, save_figures
-from spinsim.analysis.figures.runs import equilibration_figure, exchange_figure, overlap_figure
+from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, ladder_label, save_figure, save_figures
 
 __all__ = [
-    "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "equilibration_figure", "exchange_figure",
-    "ladder_label", "order_figure", "order_names", "overlap_figure", "save_figure", "save_figures",
+    "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "ladder_label", "order_figure",
+    "order_names", "save_figure", "save_figures",
 ]  # fmt: skip

@@ -1,25 +1,29 @@
-"""Averages of runs in equilibrium against temperature, k, Gamma or beta, of one size or several, and crossings."""
+"""Averages of runs against temperature, field, k, Gamma or beta, of one run or several sizes, and crossings.
+
+``draw_averages`` draws those of every job: of runs in equilibrium (``averages_figure``) and of anneals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
-from spinsim.analysis.figures import panels
+from spinsim.analysis.figures import paper
 from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, drawn_panels
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import Comparison, order_parameter, size_label
 from spinsim.analysis.sources import facts_of
-from spinsim.analysis.summary import Summary, observables_of
+from spinsim.analysis.summary import Estimate, Summary, observables_of
 from spinsim.analysis.tables import chosen_columns
 from spinsim.errors import InputError
+from spinsim.model.ising import Ising
 from spinsim.observables.table import CROSSING, DRAWN, SYMBOLS
 
 _EXACT: Final = {
@@ -34,6 +38,16 @@ _TICKS: Final = 0.12  # likewise, for the labels of its ticks
 _EDGE: Final = 0.04  # likewise, to the frame
 _WIDEST: Final = 0.36  # of the range of temperatures: a wider one enlarges nothing
 _FINE: Final = 400  # points along the curves
+
+
+class Averages(NamedTuple):
+    """Averages of a run, as a curve in each panel shows them."""
+
+    model: Ising
+    x: Array  # abscissae, (points,)
+    temperature: Array  # at each point; of quantum runs what stands in its place
+    estimates: Mapping[str, Estimate]  # by name
+    label: str  # in the legend
 
 
 def averages_figure(
@@ -88,60 +102,73 @@ def _order(results: Sequence[Tempered]) -> str:
 
 
 def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
+    """Panels of runs in equilibrium, curves joined by lines where there are several."""
     several = len(results) > 1
-    labels = [panels.curve_label(size_label(run.model)) if several else panels.run_text(run) for run in results]
-    against = panels.ladder_label(results[0].axis)
-    height = 1.35 if len(names) > 3 and style == "single" else 1.6
-    with drawn_panels(style, len(names), height, against) as (figure, axes):
-        is_open = False
-        for ax, name in zip(axes, names, strict=True):
-            for run in zip(results, summaries, labels, panels.curve_styles(len(results)), strict=True):
-                is_open |= _draw_run(ax, name, *run, joined=several)
-            ax.set_ylabel(SYMBOLS[name])
-            _scale(ax, name, results, summaries)
-    off_scale = any(line.get_label() == "off scale" for ax in axes for line in ax.lines)
-    figure.caption = _caption(names, results, is_open, off_scale)
+    labels = [paper.curve_label(size_label(run.model)) if several else paper.run_text(run) for run in results]
+    runs = [
+        Averages(run.model, run.axis.values, run.axis.values, summary.estimates, label)
+        for run, summary, label in zip(results, summaries, labels, strict=True)
+    ]
+    against = paper.ladder_label(results[0].axis)
+    captions = {o.name: o.caption for o in observables_of(results[0])}
+    figure = draw_averages(runs, names, style, against, joined=several)
+    of_runs = "; ".join(f"{run.model.name}, {paper.run_text(run)}" for run in results)
+    figure.caption = caption([captions[name] for name in names], f"against {against}, of {of_runs}", figure)
     return figure
 
 
-def _draw_run(
-    ax: Axes, name: str, result: Tempered, summary: Summary, label: str, look: tuple[str, str], *, joined: bool
-) -> bool:
-    x, estimate = result.axis.values, summary.estimates[name]
+def draw_averages(
+    runs: Sequence[Averages], names: Sequence[str], style: str, against: str, *, joined: bool = False
+) -> PaperFigure:
+    """A panel for each of the averages, in which each run is a curve; the figure has no caption yet."""
+    height = 1.35 if len(names) > 3 and style == "single" else 1.6
+    with drawn_panels(style, len(names), height, against) as (figure, axes):
+        for ax, name in zip(axes, names, strict=True):
+            for run, (colour, marker) in zip(runs, paper.curve_styles(len(runs)), strict=True):
+                _draw_run(ax, name, run, colour, marker, joined)
+            ax.set_ylabel(SYMBOLS[name])
+            _scale(ax, name, runs)
+    return figure
+
+
+def caption(quantities: Sequence[str], of_runs: str, figure: PaperFigure, bars: str = paper.BARS) -> str:
+    """A caption that names the quantities, the runs, the bars and the marks of a figure."""
+    named = " and ".join(filter(None, (", ".join(quantities[:-1]), quantities[-1])))
+    labels = {line.get_label() for ax in figure.axes for line in ax.lines}
+    sentences = [f"{named[0].upper()}{named[1:]} {of_runs}.", bars]
+    sentences += [paper.OPEN] if paper.UNKNOWN_ERROR in labels else []
+    return " ".join(sentences + ([paper.OFF_SCALE] if paper.BEYOND in labels else []))
+
+
+def _draw_run(ax: Axes, name: str, run: Averages, colour: str, marker: str, joined: bool) -> None:
+    estimate = run.estimates[name]
+    if np.isnan(estimate.value).all():
+        return
     if name == "specific_heat":  # those far above dE/dT are marks above the frame
-        off_scale = panels.is_off_scale(x, summary.estimates["energy_per_site"].value, estimate.value)
-        panels.mark_off_scale(ax, x[off_scale])
+        off_scale = paper.is_off_scale(run.temperature, run.estimates["energy_per_site"].value, estimate.value)
+        paper.mark_off_scale(ax, run.x[off_scale])
         estimate = replace(estimate, value=np.where(off_scale, np.nan, estimate.value))
-    return panels.draw_estimate(ax, x, estimate, look[0], label, joined, look[1])
+    paper.draw_estimate(ax, run.x, estimate, colour, run.label, joined, marker)
 
 
-def _scale(ax: Axes, name: str, results: Sequence[Tempered], summaries: Sequence[Summary]) -> None:
+def _scale(ax: Axes, name: str, runs: Sequence[Averages]) -> None:
     """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
-    values = np.concatenate([summary.estimates[name].value for summary in summaries])
+    values = np.concatenate([run.estimates[name].value for run in runs])
     values = values[np.isfinite(values)]
     positive = len(values) > 0 and values.min() > 0
     if "susceptibility" in name and positive and np.log10(np.ptp(values) / values.min()) > _DECADES:
-        panels.scale_logarithmically(ax)
+        paper.scale_logarithmically(ax)
         return
-    couplings = {result.model.coupling_unit for result in results}
-    if name in _EXACT and len(couplings) == 1 and all(panels.is_onsager(result.model) for result in results):
-        temperature = np.concatenate([result.temperature for result in results])
-        panels.draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
+    couplings = {run.model.coupling_unit for run in runs}
+    if name in _EXACT and len(couplings) == 1 and all(paper.is_onsager(run.model) for run in runs):
+        temperature = np.concatenate([run.temperature for run in runs])
+        paper.draw_exact(ax, temperature, _EXACT[name], couplings.pop(), 1.3 if name == "specific_heat" else None)
     if name != "energy_per_site" and len(values) and 0 <= values.min() < _NEAR_ZERO * values.max():
-        panels.show_zero(ax)
-
-
-def _caption(names: list[str], results: Sequence[Tempered], is_open: bool, off_scale: bool) -> str:
-    run = results[0]
-    captions = {o.name: o.caption for o in observables_of(run)}
-    runs = "; ".join(f"{result.model.name}, {panels.run_text(result)}" for result in results)
-    quantities = " and ".join(filter(None, (", ".join(captions[name] for name in names[:-1]), captions[names[-1]])))
-    first = f"{quantities[0].upper()}{quantities[1:]} against {panels.ladder_label(run.axis)}, of {runs}."
-    return " ".join([first, panels.BARS, *[panels.OPEN] * is_open, *[panels.OFF_SCALE] * off_scale])
+        paper.show_zero(ax)
 
 
 def crossings_figure(
-    comparisons: Sequence[Comparison], style: str = "single", against: str = panels.TEMPERATURE
+    comparisons: Sequence[Comparison], style: str = "single", against: str = paper.TEMPERATURE
 ) -> PaperFigure:
     """Each estimate against temperature or what stands in its place, a panel each, with crossings and errors.
 
@@ -166,16 +193,14 @@ def _draw(ax: Axes, comparison: Comparison) -> bool:
     """Curves and crossings; whether some errors of the curves cannot be trusted."""
     is_open = False
     colours = {}
-    for curve, (colour, marker) in zip(comparison.curves, panels.curve_styles(len(comparison.curves)), strict=True):
-        label, colours[curve.label] = panels.curve_label(curve.label), colour
-        is_open |= panels.draw_estimate(
-            ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker
-        )
+    for curve, (colour, marker) in zip(comparison.curves, paper.curve_styles(len(comparison.curves)), strict=True):
+        label, colours[curve.label] = paper.curve_label(curve.label), colour
+        is_open |= paper.draw_estimate(ax, curve.temperature, curve.estimate, colour, label, joined=True, marker=marker)
     for pair in comparison.crossings:
         if not np.isnan(pair.crossing.value):
             error = pair.crossing.error if pair.trusted else np.nan
             of_both = colours[pair.labels[0]], colours[pair.labels[1]]
-            panels.mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
+            paper.mark_crossing(ax, pair.crossing.value, pair.height, error, of_both)
     return is_open
 
 
@@ -247,12 +272,12 @@ def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | Non
 def _crossings_caption(comparisons: Sequence[Comparison], is_open: bool, against: str, insets: bool) -> str:
     sentences = [f"Curves of several sizes against {against}."]
     for comparison in comparisons:
-        pairs = "; ".join(panels.in_math(pair.sentence) for pair in comparison.crossings)
+        pairs = "; ".join(paper.in_math(pair.sentence) for pair in comparison.crossings)
         sentences.append(f"{SYMBOLS[comparison.name]}: {pairs}.")
-    sentences.append(panels.BARS)
+    sentences.append(paper.BARS)
     if any(np.isfinite(pair.crossing.value) for comparison in comparisons for pair in comparison.crossings):
         sentences.append(
-            f"Diamonds in the colours of two sizes are their {panels.CROSSINGS}, with bars where the error is known"
+            f"Diamonds in the colours of two sizes are their {paper.CROSSINGS}, with bars where the error is known"
             f"{'; insets enlarge them' * insets}."
         )
-    return " ".join([*sentences, panels.OPEN] if is_open else sentences)
+    return " ".join([*sentences, paper.OPEN] if is_open else sentences)

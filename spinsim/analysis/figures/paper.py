@@ -1,5 +1,6 @@
 """Figures for a paper: one column wide or two, 8 pt, Okabe-Ito colours, the same bytes for the same result.
 
+Below: figures and their files; then what panels of several figures have in common, labels, points and exact curves.
 Figures are ``Figure`` objects, never pyplot's, need no display, and have the caption that a paper needs. Colours:
 M. Okabe, K. Ito, Color Universal Design (2008), https://jfly.uni-koeln.de/color. Sizes in inches.
 """
@@ -7,22 +8,34 @@ M. Okabe, K. Ito, Color Universal Design (2008), https://jfly.uni-koeln.de/color
 from __future__ import annotations
 
 import io
+import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis as PanelAxis
 from matplotlib.container import Container
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from spinsim.analysis import onsager
+from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
+from spinsim.analysis.sources import facts_of
+from spinsim.analysis.summary import Estimate
 from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.machine.files import CAPTION, write_outputs
+from spinsim.model.ising import Ising
+from spinsim.model.lattice import Lattice
+from spinsim.observables.measured import in_space
 
 FORMATS: Final = ("pdf", "png", "svg")
 
@@ -66,6 +79,37 @@ _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "spinsim",  # else names in the file are random
 }
 PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matplotlibrc changes nothing
+
+
+TEMPERATURE: Final = "temperature $T$"
+FIELD: Final = r"transverse field $\Gamma$"
+UNKNOWN_ERROR: Final = "error unknown"
+_LADDERS: Final = {
+    "temperature": TEMPERATURE,
+    "k": "step in time $k$",
+    "gamma": FIELD,
+    "beta": r"inverse temperature $\beta$",
+}
+BEYOND: Final = "off scale"
+CROSSINGS: Final = "crossings"
+BARS: Final = "Bars are standard errors."
+OPEN: Final = "Open points have an unknown error, as the series are too short."
+OFF_SCALE: Final = (
+    "Marks above a panel are specific heats beyond twice the largest $dE/dT$, of runs out of equilibrium."
+)
+POINTS: Final[dict[str, Any]] = {"ms": 2.2, "elinewidth": 0.6, "capthick": 0.6}
+_OPEN: Final[dict[str, Any]] = {"ms": 2.6, "mfc": "white", "mew": 0.6, "linestyle": "none"}
+_FORMULAS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
+    r"\bq_link\b": r"$q_\\ell$",
+    r"\bq\^2": r"$q^2$",
+    r"\b(Gamma|beta)(?= = )": r"\\\1",
+    r"(\\?\b\w+ = -?\d+(\.\d+)?(\([\d.]+\))?)": r"$\1$",
+    r"\b\d+( x \d+)+\b": lambda match: curve_label(match[0]),
+}
+"""Patterns of formulas in plain text."""
+_CURVES: Final = 5  # temperatures whose curves are drawn
+_FEWEST_FOR_SLOPE: Final = 10  # temperatures
+_WRITTEN_OUT: Final = 100  # ratio of the ends of a logarithmic axis
 
 
 class PaperFigure(Figure):
@@ -171,3 +215,154 @@ def draw_legend(figure: Figure, *axes: Axes) -> None:
         if columns == 1 or box is None or box.width <= figure.bbox.width:
             break
         legend.remove()
+
+
+def is_constant(temperature: Array) -> bool:
+    return bool(np.all(temperature == temperature[0]))
+
+
+def is_onsager(model: Ising) -> bool:
+    """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
+    lattice = model.lattice
+    if lattice is None or lattice.name != "square" or lattice.present_bonds() is not None:
+        return False
+    return model.magnitude is not None and model.extreme_couplings[0] > 0 and not np.any(model.fields)
+
+
+def ladder_label(axis: Axis) -> str:
+    return _LADDERS[axis.name]
+
+
+def curve_label(size: str) -> str:
+    return "${}$".format(size.replace("x", r"\times"))
+
+
+def run_text(result: Tempered) -> str:
+    """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
+    copies = facts_of(result).copies
+    return _text(result.model, f"{copies} cop" + ("ies" if copies > 1 else "y"))
+
+
+def replicas_text(result: Annealed) -> str:
+    return _text(result.model, count(result.energy.shape[2], "replica"))
+
+
+def _text(model: Ising, each: str) -> str:
+    """Size of space, "N = 100" where it is no lattice of two dimensions or more, slices and samples."""
+    lattice, slices, samples = in_space(model), model.graph.slices, model.samples
+    size = f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites // slices}$"
+    in_time = f", {slices} slices" if slices > 1 else ""
+    return f"{size}{in_time}, " + (f"{samples} samples of {each}" if samples > 1 else each)
+
+
+def sides(lattice: Lattice) -> str:
+    return r" \times ".join(map(str, lattice.shape))
+
+
+def mark_crossing(ax: Axes, x: float, y: float, error: float, colours: tuple[str, str]) -> None:
+    """Draw a diamond with the colours of the two curves that cross, and a bar where the error is known."""
+    bar = None if np.isnan(error) else [error]
+    diamond: dict[str, Any] = {"fillstyle": "left", "mfc": colours[0], "markerfacecoloralt": colours[1], "mec": "black"}
+    ax.errorbar([x], [y], xerr=bar, fmt="D", ms=4.2, mew=0.5, color="black", elinewidth=0.6, capthick=0.6, zorder=4,
+                label=CROSSINGS, **diamond)  # fmt: skip
+
+
+def curve_styles(count: int) -> list[tuple[str, str]]:
+    """Colour and marker of each of several curves; colours begin again where there are more than there are colours."""
+    return list(islice(zip(cycle(COLOURS), cycle(MARKERS)), count))
+
+
+def in_math(text: str) -> str:
+    """Formulas of a verdict or of a crossing, which terminals print, as captions have them."""
+    for plain, formula in _FORMULAS.items():
+        text = re.sub(plain, formula, text)
+    return text
+
+
+def show_zero(ax: Axes) -> None:
+    """Let a positive quantity's axis begin just below 0."""
+    high = ax.get_ylim()[1]
+    ax.set_ylim(-0.05 * high, 1.02 * high)
+
+
+def draw_exact(
+    ax: Axes, temperature: Array, exact: Callable[[Array, float], Array], coupling: float, highest: float | None = None
+) -> None:
+    """The infinite lattice over the range of the data, no higher than ``highest`` times where these end."""
+    if not ax.containers:
+        return
+    top = ax.get_ylim()[1]
+    style: dict[str, Any] = {"color": GREY, "linewidth": 0.8, "zorder": 1, "label": r"exact, $L = \infty$"}
+    # m falls like (T_c - T)^(1/8): its foot needs points much closer to T_c than an even grid has
+    near = coupling * np.geomspace(1e-9, 0.1, 100)
+    critical = coupling * onsager.CRITICAL_TEMPERATURE
+    low, high = temperature.min(), temperature.max()
+    grid = np.unique(np.concatenate([np.linspace(low, high, 500), critical - near, critical + near]))
+    grid = grid[(grid >= low) & (grid <= high)]
+    x = ax.get_xlim() if is_constant(temperature) else grid
+    ax.plot(x, np.broadcast_to(exact(grid, coupling), len(x)), **style)
+    if highest is not None:
+        ax.set_ylim(top=min(ax.get_ylim()[1], highest * top))
+
+
+def draw_estimate(
+    ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, joined: bool = False, marker: str = "o"
+) -> bool:
+    """Points with error bars, and open ones without where the error cannot be trusted; whether there are such."""
+    value, error = estimate.value, estimate.error
+    known = estimate.trusted & np.isfinite(error)
+    line: dict[str, Any] = {"fmt": marker}
+    if joined:  # in one artist with the points, so that its key in the legend has the line too
+        line = {"fmt": f"{marker}-", "lw": 0.6, "markevery": np.flatnonzero(known).tolist(), "zorder": 2}
+    ax.errorbar(
+        x, value if joined else np.where(known, value, np.nan), np.where(known, error, np.nan),
+        mec="none", color=colour, label=label, **line, **POINTS,
+    )  # fmt: skip
+    unknown = ~known & np.isfinite(value)
+    if unknown.any():
+        ax.plot(x[unknown], value[unknown], marker=marker, mec=colour, label=UNKNOWN_ERROR, **_OPEN)
+    return bool(unknown.any())
+
+
+def is_off_scale(temperature: Array, energy: Array, heat: Array) -> Bools:
+    """Which specific heats are more than twice the largest dE/dT over thirtieths of the range; none if all would be.
+
+    In equilibrium dE/dT is the specific heat; where runs fall out of it their spread of energies can dwarf all else.
+    """
+    none = np.zeros(len(heat), np.bool_)
+    if len(temperature) < _FEWEST_FOR_SLOPE or is_constant(temperature):
+        return none
+    order = np.argsort(temperature, kind="stable")
+    grid, step = np.linspace(temperature.min(), temperature.max(), 31, retstep=True)
+    slope = float(np.diff(np.interp(grid, temperature[order], energy[order])).max() / step)
+    beyond = np.asarray(heat > 2 * slope)
+    return beyond if slope > 0 and (heat <= 2 * slope).any() else none
+
+
+def mark_off_scale(ax: Axes, x: Array) -> None:
+    if len(x):
+        place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "clip_on": False, "ms": 2.5, "mec": "none"}
+        ax.plot(x, np.full(len(x), 1.04), "^", color=VERMILION, label=BEYOND, **place)
+
+
+def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
+    """Up to five of the temperatures, evenly chosen from the lowest to the highest: their numbers and colours."""
+    chosen = sorted({round(k * (len(temperature) - 1) / (_CURVES - 1)) for k in range(_CURVES)})
+    return list(zip(chosen, colormaps["plasma"](np.linspace(0, 0.85, len(chosen))), strict=True))
+
+
+def scale_logarithmically(ax: Axes, which: Literal["x", "y"] = "y") -> None:
+    """Make an axis logarithmic; over less than two decades its numbers are written out: 0.5, 1, 2, 5."""
+    axis = ax.yaxis if which == "y" else ax.xaxis
+    ax.set(**{f"{which}scale": "log"})
+    low, high = ax.get_ylim() if which == "y" else ax.get_xlim()
+    if high < _WRITTEN_OUT * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+
+
+def tick_integers(axis: PanelAxis) -> None:
+    """Ticks at whole numbers only, for sites and steps: there is nothing between two."""
+    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axis.set_minor_locator(NullLocator())

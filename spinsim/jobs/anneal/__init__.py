@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption
 
 if TYPE_CHECKING:
-    from spinsim.analysis.tables import Columns
+    from spinsim.analysis.tables import Columns, Report
     from spinsim.jobs.anneal.result import AnnealResult
     from spinsim.jobs.anneal.run import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
@@ -55,12 +55,12 @@ class AnnealJob(Job):
 
         return describe(plan)
 
-    def outcome(self, plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Told:
+    def outcome(self, plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Report:
         from spinsim.jobs.anneal.report import outcome
 
         return outcome(plan, result, rate)
 
-    def show(self, path: Path, result: AnnealResult) -> Told:
+    def show(self, path: Path, result: AnnealResult) -> Report:
         from spinsim.jobs.anneal.report import show
 
         return show(path, result)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -15,18 +14,20 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.patches import Patch
 
-from spinsim.analysis import onsager
-from spinsim.analysis.figures import panels
+from spinsim.analysis.figures import paper
+from spinsim.analysis.figures.averages import Averages, caption, draw_averages
 from spinsim.analysis.figures.configurations import draw_discs
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, VERMILION, PaperFigure, drawn_panels
-from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
 from spinsim.analysis.kinds import favours_parallel_spins
-from spinsim.analysis.thermodynamics import FEWEST, MANY, OrderParameter, Thermodynamics, thermodynamics
+from spinsim.analysis.summary import Estimate
+from spinsim.analysis.tables import Row
+from spinsim.analysis.thermodynamics import FEWEST, MANY
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
-from spinsim.jobs.anneal.report import quantum_energies
+from spinsim.jobs.anneal.report import averages_by_step
 from spinsim.jobs.anneal.result import AnnealResult
 from spinsim.jobs.base import Draw, Drawing
+from spinsim.jobs.plotting import Course, check_begun, draw_cuts
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.observables.table import SYMBOLS, TABLE
@@ -36,6 +37,10 @@ _THIN: Final = 15  # ratio of sides beyond which the short one has no room for t
 _TALLEST: Final = 7.0  # inches
 _MOST_DRAWN: Final = 2**26  # sites
 _LEVELS: Final = 80  # bins of a landscape
+_FROZEN: Final = (
+    "The specific heat is left out at {} of {} steps, where it is not the slope of the energy: the replicas have "
+    "frozen."
+)
 
 
 def draw(results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
@@ -59,7 +64,7 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
     sweeps = result.config.get(result.job, result.config).get("sweeps")
     done = np.arange(1, steps + 1, dtype=np.float64) * (sweeps or 1)
     shown, unit, lowest = result.energy.reshape(steps, -1), "sweeps" if sweeps else "steps", result.lowest_energy.min()
-    course = Course(result.energy, shown, done, unit, float(lowest), panels.replicas_text(result))
+    course = Course(result.energy, shown, done, unit, float(lowest), paper.replicas_text(result))
     return draw_cuts(result.model, course, style)
 
 
@@ -67,99 +72,72 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
     """Energy and specific heat per site and the order parameter against temperature, with standard errors.
 
     The order parameter is mean |m_s| of antiferromagnets, else mean |m| where something favours parallel spins; a
-    glass and a MaxCut instance have none. Runs at one
-    temperature are drawn against the step number. A square ferromagnet in zero field comes with the exact curves of the
-    infinite lattice. Specific heats that are not the slope of the energy are left out, and those far above it where
-    that could not be tested are marked "off scale". A run in a field that changes has its energy and m, with its sign,
-    against the field, a quantum anneal the energies of its slices against the transverse field.
+    glass and a MaxCut instance have none. Runs at one temperature are drawn against the step number. A square
+    ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
+    of the energy are left out, and those far above it where that could not be tested are marked "off scale". A run in a
+    field that changes has its energy and m, with its sign, against the field, a quantum anneal the energies of its
+    slices against the transverse field.
     """
-    if not len(result.temperature):
-        raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to draw yet")
+    model, temperature, text = result.model, result.temperature, paper.replicas_text(result)
+    check_begun(model, len(temperature))
+    rows = [row for row in averages_by_step(result) if row.error is not None]
+    estimates = {row.key: _estimate(row) for row in rows}
+    names, x, against = ["energy_per_site", "specific_heat", *_order(model, rows)], temperature, paper.TEMPERATURE
+    counts_steps = paper.is_constant(temperature) and result.field is None and result.gamma is None
+    at = f", at $T = {temperature[0]:.6g}$" if paper.is_constant(temperature) else ""
     if result.gamma is not None:
-        return _quantum_figure(result, result.gamma, style)
-    table, model = thermodynamics(result), result.model
-    if result.field is not None:
-        return _loop_figure(result, result.field, table, style)
-    temperature, counts_steps = table.temperature, panels.is_constant(table.temperature)
-    x, abscissae = temperature, panels.TEMPERATURE
-    if counts_steps:
-        x, abscissae = np.arange(len(x), dtype=np.float64), f"step number, all at $T = {temperature[0]:.6g}$"
-    order = table.order_parameter(model)
-    names = ["energy_per_site", "specific_heat", *([order.name] if _is_shown(order, model) else [])]
-    off_scale = panels.is_off_scale(temperature, table.energy.mean, table.specific_heat.mean)
-    heat = table.specific_heat._replace(mean=np.where(off_scale, np.nan, table.specific_heat.mean))
-    with _panels(style, names, abscissae) as (figure, axes):
-        _draw_series(axes[0], x, table.energy, panels.replicas_text(result))
-        why = "undefined for a single replica" if result.energy.shape[2] == 1 else "nowhere the slope of the energy"
-        _draw_series(axes[1], x, heat, why_none=why)
-        if len(names) > 2:
-            _draw_series(axes[2], x, order.value)
-        if panels.is_onsager(model):
-            panels.draw_exact(axes[0], temperature, onsager.energy, model.coupling_unit)
-            panels.draw_exact(axes[1], temperature, onsager.specific_heat, model.coupling_unit, 1.3)
-            panels.draw_exact(axes[2], temperature, onsager.magnetization, model.coupling_unit)
-        for ax in axes[1:]:
-            panels.show_zero(ax)
-        panels.mark_off_scale(axes[1], x[off_scale])
+        names, x, against = ["energy_per_site"], result.gamma, paper.FIELD
+    elif result.field is not None:
+        names, x, against = ["energy_per_site", "magnetization"], result.field, f"field $h${at}"
+    elif counts_steps:
+        x, against = np.arange(len(x), dtype=np.float64), f"step number, all{at.removeprefix(',')}"
+    runs = [Averages(model, x, temperature, estimates, text if result.gamma is None else "best slices")]
+    if result.gamma is not None:
+        of_all = {"energy_per_site": estimates["mean_slice_energy_per_site"]}
+        runs.append(Averages(model, x, temperature, of_all, "all slices"))
+    figure = draw_averages(runs, names, style, against)
+    with matplotlib.style.context(PAPER):
+        if "specific_heat" in names and np.isnan(estimates["specific_heat"].value).all():
+            _say_why_empty(figure.axes[1], result.energy.shape[2])
         if counts_steps:
             margin = max(0.5, len(x) / 30)
-            for ax in axes:
+            for ax in figure.axes:
                 ax.set_xlim(-margin, len(x) - 1 + margin)
-                panels.tick_integers(ax.xaxis)
-        elif result.family is not None:  # from infinity on
-            axes[-1].set_xscale("log")
-    figure.caption = _caption(result, table, bool(off_scale.any()))
+                paper.tick_integers(ax.xaxis)
+        elif result.family is not None and result.field is None:  # from infinite temperature on
+            figure.axes[-1].set_xscale("log")
+    quantities = [next(one.caption for one in TABLE if one.name == name) for name in names]
+    bars = f"{paper.BARS[:-1]} {_entries(result)}."
+    sentences = [caption(quantities, f"after each step of {model.name}, {text}", figure, bars)]
+    if result.gamma is not None:
+        sentences.append("Energies are those of the best slice of each replica, and of all its slices.")
+    elif "specific_heat" in names and result.energy.shape[2] > 1:
+        left_out = int(np.isnan(estimates["specific_heat"].value).sum())
+        sentences += [_FROZEN.format(left_out, len(temperature))] if left_out else []
+    figure.caption = " ".join(sentences)
     return figure
 
 
-@contextmanager
-def _panels(style: str, names: Sequence[str], abscissa: str) -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    with drawn_panels(style, len(names), 1.4, abscissa) as (figure, axes):
-        for ax, name in zip(axes, names, strict=True):
-            ax.set_ylabel(SYMBOLS[name])
-        yield figure, axes
+def _estimate(row: Row) -> Estimate:
+    """Return the averages of a row; where replicas do not differ there is no error, and the bar has no length."""
+    is_known = np.isfinite(row.value)
+    return Estimate(row.value, np.nan_to_num(row.error), np.zeros(len(row.value)), is_known)
 
 
-def _is_shown(order: OrderParameter, model: Ising) -> bool:
-    return model.maxcut_weight is None and (order.name != "abs_magnetization" or favours_parallel_spins(model))
+def _order(model: Ising, rows: Sequence[Row]) -> list[str]:
+    """Return the name of the order parameter that is printed, if the model has one."""
+    names = [row.key for row in rows if row.label and row.key in ("abs_magnetization", "abs_staggered_magnetization")]
+    if model.maxcut_weight is not None or (names == ["abs_magnetization"] and not favours_parallel_spins(model)):
+        return []
+    return names
 
 
-def _quantum_figure(result: AnnealResult, gamma: Array, style: str) -> PaperFigure:
-    with _panels(style, ["energy_per_site"], panels.FIELD) as (figure, (ax,)):
-        best, mean = quantum_energies(result)
-        _draw_series(ax, gamma, best, "best slices")
-        _draw_series(ax, gamma, mean, "all slices", color=ORANGE)
-    figure.caption = (
-        f"Energy per site of the best slice of each replica, and of all its slices, after each step of "
-        f"{result.model.name}, {panels.replicas_text(result)}. {panels.BARS[:-1]} {_entries(result)}."
-    )
-    return figure
-
-
-def _loop_figure(result: AnnealResult, field: Array, table: Thermodynamics, style: str) -> PaperFigure:
-    temperature = table.temperature
-    where = f", at $T = {temperature[0]:.6g}$" if panels.is_constant(temperature) else ""
-    with _panels(style, ["energy_per_site", "magnetization"], f"field $h${where}") as (figure, axes):
-        _draw_series(axes[0], field, table.energy, panels.replicas_text(result))
-        _draw_series(axes[1], field, table.signed_magnetization)
-    quantities = r"Energy, that of the field included, and magnetisation $\langle m\rangle$ per site"
-    of = f"{result.model.name}, {panels.replicas_text(result)}"
-    figure.caption = f"{quantities} of {of}, after each step. {panels.BARS[:-1]} {_entries(result)}."
-    return figure
-
-
-def _draw_series(
-    ax: Axes, x: Array, average: tuple[Array, Array], label: str | None = None, why_none: str = "", color: str = BLUE
-) -> None:
-    """Points with error bars, or the words ``why_none`` where there are none to draw."""
-    mean, error = average
-    if np.isnan(mean).all():
-        ax.text(0.5, 0.5, why_none, transform=ax.transAxes, ha="center", va="center")
-        ax.set_yticks([])
-        ax.set_yticks([], minor=True)
-        return
-    bars = None if np.isnan(error).all() else error
-    ax.errorbar(x, mean, bars, fmt="o", mec="none", color=color, label=label, **panels.POINTS)
+def _say_why_empty(ax: Axes, replicas: int) -> None:
+    """Say in the panel of the specific heat why it shows none."""
+    why = "undefined for a single replica" if replicas == 1 else "nowhere the slope of the energy"
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center")
+    ax.set_yticks([])
+    ax.set_yticks([], minor=True)
 
 
 def _entries(result: AnnealResult) -> str:
@@ -172,23 +150,6 @@ def _entries(result: AnnealResult) -> str:
     return f"over {groups}{few}"
 
 
-def _caption(result: AnnealResult, table: Thermodynamics, off_scale: bool) -> str:
-    order, quantities = table.order_parameter(result.model), "Energy and specific heat per site"
-    if _is_shown(order, result.model):
-        quantities = f"Energy, specific heat and {next(o.caption for o in TABLE if o.name == order.name)}"
-    sentences = [
-        f"{quantities} after each step of {result.model.name}, {panels.replicas_text(result)}.",
-        f"{panels.BARS[:-1]} {_entries(result)}.",
-    ]
-    left_out = int(np.isnan(table.specific_heat.mean).sum())
-    if left_out and result.energy.shape[2] > 1:
-        sentences.append(
-            f"The specific heat is left out at {left_out} of {len(table.temperature)} steps, where it is not the slope "
-            "of the energy: the replicas have frozen."
-        )
-    return " ".join([*sentences, panels.OFF_SCALE] if off_scale else sentences)
-
-
 def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
     """Energies of the replicas of one sample over the schedule: their distribution at each step, mean and lowest."""
     model, steps = result.model, len(result.energy)
@@ -197,9 +158,9 @@ def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single
     if result.energy.shape[2] < 2:
         raise InputError(f"the run of {model.name} has one replica, whose energies are no distribution: give more")
     energy = result.energy[:, sample].astype(np.float64) / model.sites
-    x, abscissa = result.temperature, panels.TEMPERATURE
+    x, abscissa = result.temperature, paper.TEMPERATURE
     if result.gamma is not None:
-        x, abscissa = result.gamma, panels.FIELD
+        x, abscissa = result.gamma, paper.FIELD
     elif result.field is not None:
         x, abscissa = result.field, "field $h$"
     if steps < 2 or not (np.all(np.diff(x) > 0) or np.all(np.diff(x) < 0)):
@@ -248,7 +209,7 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
         figure = _draw_spins(lattice, result.best_spins[sample], style)
         figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
     of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
-    layer = rf", layer ${_layer(lattice)}$ of ${panels.sides(lattice)}$" if lattice.dimension > 2 else ""
+    layer = rf", layer ${_layer(lattice)}$ of ${paper.sides(lattice)}$" if lattice.dimension > 2 else ""
     figure.caption = (
         f"State of the lowest energy met, $E = {result.best_energy[sample].min():.10g}$, by {of}{layer}. "
         f"{'Squares' if lattice.joins_layers else 'Discs'} are spins, +1 orange and -1 blue."
@@ -304,8 +265,8 @@ def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> Pa
         )
     else:
         draw_discs(ax, lattice.site_positions()).set_facecolor(np.where(spins > 0, ORANGE, BLUE).tolist())
-    panels.tick_integers(ax.xaxis)
-    panels.tick_integers(ax.yaxis)
+    paper.tick_integers(ax.xaxis)
+    paper.tick_integers(ax.yaxis)
     if chain or _THIN * height < width:
         ax.set_yticks([])
     if _THIN * width < height:

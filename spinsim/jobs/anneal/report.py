@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS
-from spinsim.analysis.runs import lowest as of_samples
-from spinsim.analysis.tables import Columns, columns_of_samples, with_error
+from spinsim.analysis.tables import Columns, Report, Row, columns_of, columns_of_samples, in_columns, unprinted
 from spinsim.analysis.thermodynamics import ENOUGH, FEWEST, MANY, mean_of_replicas, over_samples, thermodynamics
 from spinsim.analysis.time_to_solution import (
     Estimate,
@@ -27,7 +25,6 @@ from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
 from spinsim.jobs.anneal.run import AnnealPlan
-from spinsim.jobs.base import Told
 from spinsim.model.ising import Ising
 from spinsim.run.search import goal
 
@@ -60,146 +57,110 @@ def _search(plan: AnnealPlan) -> str:
     return "".join(f", {words}" for words in (most, ends) if words) if most else again + f" {ends}" * bool(ends)
 
 
-def outcome(plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Told:
-    rows, anneals = len(result.energy), result.anneals
-    lanes = reports.empty_lanes(result.attributes["engine"], plan.config.run.number_of_replicas, 1)
-    lines = reports.lowest_lines(result.model, result.best_energy, 1 if anneals is None else anneals.done)
-    lines += lanes + reports.solution_lines(plan)
-    following = [*reports.of_solution(plan), *([f"spinsim plot {quoted(plan.path)}"] if rows else [])]
-    if result.family is not None and rows:
-        lines += _last_step(result)[1]
-    numbers = reports.about(plan.path, result) | _numbers(result) | {"updates_per_ns": rate}
+def outcome(plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Report:
+    has_steps, anneals, model = len(result.energy) > 0, result.anneals, result.model
+    rows: list[Row | str] = [*_lowest(result), *_room(result), *reports.solution_row(plan)]
+    rows += _last_step(result) if result.family is not None and has_steps else []
+    following = [*reports.of_solution(plan), *([f"spinsim plot {quoted(plan.path)}"] if has_steps else [])]
+    averages = columns_of(averages_by_step(result)) if has_steps else None
+    rows += [*reports.facts(plan.path, result), *_numbers(result, averages), Row(key="updates_per_ns", value=rate)]
     if anneals is None:
-        return Told(numbers, lines, following)
-    verdict = anneals.verdict(plan.model, result.best_energy.min(axis=1))
+        return Report(rows, following)
+    rows += [Row("Anneals", f"{anneals.done} in {anneals.elapsed:.3g} s"), *_success(result)]
     missed = anneals.target is not None and not anneals.is_met
     following += reports.twice_as_long(plan, result) if missed else []
-    return Told(numbers, [*lines, anneals.line], following, verdict, missed)
+    return Report(rows, following, anneals.verdict(model, result.best_energy.min(axis=1)), missed)
 
 
-def _numbers(result: AnnealResult) -> dict[str, Any]:
-    """Main numbers of a run, the same as it ends and by ``show``."""
-    model, anneals, lowest, rows = result.model, result.anneals, result.lowest_energy, len(result.energy)
-    settings = result.config[result.job]
-    numbers: dict[str, Any] = {"steps": rows, "planned_steps": rows if settings["growing"] else settings["steps"]}
-    numbers |= {"lowest_energy": float(lowest.min()) if lowest.size else None, "last_energy_per_site": None}
-    if lowest.size:
-        numbers["lowest_energy_per_site"] = float(lowest.min()) / model.sites
-        if model.samples > 1:
-            averages = of_samples(model, lowest)
-            numbers |= {
-                "mean_lowest_energy_per_site": averages.mean,
-                "mean_lowest_energy_per_site_error": averages.error,
-                "hits_of_sample": averages.hits.tolist(),
-            }
-        if model.maxcut_weight is not None:
-            numbers["cut"] = float(model.cut(lowest.min()))
-        if model.offset:
-            numbers["lowest_energy_with_offset"] = float(lowest.min()) + model.offset
-    if anneals is not None:
-        numbers |= anneals.numbers
-        success = success_of(model, anneals, independent=result.family is None)
-        numbers |= {} if success is None else {"success": success.numbers}
-    if rows:
-        numbers["last_energy_per_site"] = float(result.energy[-1].mean()) / model.sites
-        numbers["averages"] = {name: column.tolist() for name, column in _averages_by_step(result).items()}
-        numbers |= {} if result.family is None else _last_step(result)[0]
-    return numbers
-
-
-def show(path: Path, result: AnnealResult) -> Told:
-    anneals, rows, replicas = result.anneals, len(result.energy), result.energy.shape[2]
-    numbers = _numbers(result)
-    planned = numbers["planned_steps"] if anneals is None else None
-    head = reports.head_of_steps(path, result, replicas, rows, planned)
+def show(path: Path, result: AnnealResult) -> Report:
+    anneals, steps = result.anneals, len(result.energy)
+    planned = _planned(result) if anneals is None else None
+    rows = reports.head_of_steps(path, result, result.energy.shape[2], steps, planned)
     if anneals is not None:  # of which the steps are those of the first anneal
         verdict = anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
-        head += [anneals.line, *([f"Target         {verdict}"] if verdict else [])]
-        success = success_of(result.model, anneals, independent=result.family is None)
-        head += [] if success is None else [f"Success        {success.line}"]
-    lines = head + reports.empty_lanes(result.attributes["engine"], replicas, 1) + _main(result)
-    return Told(reports.about(path, result) | numbers, lines)
-
-
-def _ten(steps: int) -> list[int]:
-    return sorted({round(k * (steps - 1) / 9) for k in range(10)})
-
-
-def _text(number: float) -> str:
-    return f"{number:.6f}" if np.isfinite(number) else "-"
-
-
-def _line(first: float, *texts: str) -> str:
-    begin = f"{first:.6f}" if abs(first) < 10 else f"{first:.6g}"
-    return " ".join(f"{text:>10}" for text in (begin, *texts)).removeprefix("  ")
-
-
-def _by_gamma(result: AnnealResult, gamma: npt.NDArray[np.float64]) -> list[str]:
-    lines = ["  Gamma  E/N of best slices      error  of all slices      error"]
-    (best, best_error), (mean, mean_error) = quantum_energies(result)
-    for k in _ten(len(gamma)):
-        texts = map(_text, (gamma[k], best[k], best_error[k], mean[k], mean_error[k]))
-        lines.append("{:>10} {:>15} {:>10} {:>14} {:>10}".format(*texts))
-    return lines
-
-
-def _main(result: AnnealResult) -> list[str]:
-    lowest, anneals = result.lowest_energy, result.anneals
-    if not lowest.size:
-        return []
-    lines = reports.lowest_lines(result.model, lowest, 1 if anneals is None else anneals.done)
-    if not len(result.temperature):
-        return lines
+        rows.append(Row("Anneals", f"{anneals.done} in {anneals.elapsed:.3g} s"))
+        rows += [Row("Target", verdict)] if verdict else []
+        rows += _success(result)
+    rows += [*_room(result), *_lowest(result)]
+    if not steps:
+        return Report([*rows, *_numbers(result, None)])
     if anneals is not None and len(anneals.planned):
-        lines.append(f"Series         of the first anneal, {count(int(anneals.planned[0]), 'sweep')}")
-    if result.gamma is not None:
-        return lines + _by_gamma(result, result.gamma)
-    table = thermodynamics(result)
-    order = table.order_parameter(result.model)
-    first, last = ("T", order.symbol) if result.field is None else ("h", "<m>")
-    lines.append(f"{first:>8}        E/N      error        C/N      error {last:>10}      error")
-    axis, means = table.temperature, order.value
-    if result.field is not None:
-        axis, means = result.field, table.signed_magnetization
-    columns = *table.energy, *table.specific_heat, *means
-    lines += [_line(axis[k], *(_text(column[k]) for column in columns)) for k in _ten(len(axis))]
-    if np.isnan(table.energy.error).any() and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
-        lines.append("-: no error, as replicas or samples do not differ, or are fewer than four")
-    if not np.isfinite(table.specific_heat.mean).all() and result.energy.shape[2] > 1:
+        rows.append(Row("Series", f"of the first anneal, {count(int(anneals.planned[0]), 'sweep')}"))
+    averages = averages_by_step(result)
+    some = np.unique(np.linspace(0, steps - 1, 10).round().astype(int))
+    rows += in_columns(row.at(some).cells for row in averages if row.label)
+    rows += _omissions(result, averages)
+    rows += _last_step(result) if result.family is not None else []
+    return Report([*rows, *_numbers(result, columns_of(averages))])
+
+
+def _room(result: AnnealResult) -> list[Row]:
+    return reports.empty_lanes(result.attributes["engine"], result.energy.shape[2], 1)
+
+
+def _lowest(result: AnnealResult) -> list[Row]:
+    lowest, anneals = result.lowest_energy, 1 if result.anneals is None else result.anneals.done
+    return reports.lowest_rows(result.model, lowest, anneals) if lowest.size else [Row(key="lowest_energy")]
+
+
+def _planned(result: AnnealResult) -> int:
+    settings = result.config[result.job]
+    return int(len(result.energy) if settings["growing"] else settings["steps"])
+
+
+def _numbers(result: AnnealResult, averages: Columns | None) -> list[Row]:
+    """Returns rows for ``--json`` alone."""
+    last = None if averages is None else float(result.energy[-1].mean()) / result.model.sites
+    numbers: dict[str, Any] = {
+        "steps": len(result.energy),
+        "planned_steps": _planned(result),
+        "last_energy_per_site": last,
+    }
+    numbers |= {} if averages is None else {"averages": averages}
+    return unprinted(numbers | ({} if result.anneals is None else result.anneals.numbers))
+
+
+def _success(result: AnnealResult) -> list[Row]:
+    success = success_of(result.model, result.anneals, independent=result.family is None)
+    return [] if success is None else [Row("Success", success.line), Row(key="success", value=success.numbers)]
+
+
+def _omissions(result: AnnealResult, averages: list[Row]) -> list[str]:
+    """Returns why some columns of the averages have no value or no error."""
+    columns, lines = columns_of(averages), []
+    of_replicas = np.isnan(columns["energy_per_site_error"]).any() and result.family is None
+    if of_replicas and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
+        lines += ["(?): no error, as replicas or samples do not differ, or are fewer than four"]
+    if not np.isfinite(columns.get("specific_heat", 0)).all() and result.energy.shape[2] > 1:
         lines.append(
             "-: C/N from the scatter of energies is not their slope dE/dT: the replicas were out of equilibrium"
         )
-    if result.family is None:
-        return lines
-    return [*lines, *_by_temperature(result), *_last_step(result)[1]]
+    missing = np.isnan(columns.get("free_energy_per_site_error", [0.0]))
+    if missing.any() and not missing[-1]:  # else the rows of the last step say so
+        lines += [f"(?): {_no_errors(result.families.number.shape[2])}"]
+    return lines
 
 
-def _last_step(result: AnnealResult) -> tuple[dict[str, Any], list[str]]:
+def _last_step(result: AnnealResult) -> list[Row]:
+    """Returns free energy, entropy and families of a population run after its last step."""
     last = with_rows(result, slice(-1, None))
-    averages = {name: float(column[0]) for name, column in of_populations(last).items()}
+    averages = _of_populations(last)
+    free, disorder = (replace(row.at(0), unit="per site") for row in averages[:2])
     number, size, entropy = last.families
-    whole = result.energy.shape[2] // number.shape[2]
+    whole, means = result.energy.shape[2] // number.shape[2], ", mean over samples" * (last.energy.shape[1] > 1)
+    left = f"{_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}"
     few = bool(np.exp(entropy.min()) < ENOUGH)
-    few_families = {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
-    means = ", means over samples" if last.energy.shape[1] > 1 else ""
-    free, disorder = (_with_error(averages, name) for name in ("free_energy_per_site", "entropy_per_site"))
-    lines = [
-        f"Free energy    {free} per site at T = {last.temperature[0]:.4g}, entropy {disorder}{means}",
-        f"Families       {_span(number)} of {whole}, mean square size {_span(size)}, entropy {_span(entropy)}",
+    low = f"an entropy below ln {ENOUGH} is too low to trust averages: take more replicas, more sweeps or more steps"
+    rows = [
+        replace(free, label="Free energy", note=f"at T = {last.temperature[0]:.4g}{means}"),
+        replace(disorder, label="Entropy", note=means.removeprefix(", ")),
+        *(replace(row.at(0), label="") for row in averages[2:]),
+        Row("Families", left),
+        *([Row("Errors", note=_no_errors(number.shape[2]))] if np.isnan(free.error) else []),
+        *([Row("Trust", note=low)] if few else []),
     ]
-    if np.isnan(averages["free_energy_per_site_error"]):
-        lines.append(f"               {_no_errors(number.shape[2])}")
-    if few:
-        lines.append(
-            f"               an entropy below ln {ENOUGH} is too low to trust averages: "
-            "take more replicas, more sweeps or more steps"
-        )
-    return averages | few_families | {"families_trusted": not few}, lines
-
-
-def _with_error(averages: Mapping[str, float], name: str) -> str:
-    value, error = averages[name], averages[f"{name}_error"]
-    return with_error(value, error) if np.isfinite(error) else f"{value:.7g}"
+    of_families = {"fewest_families": int(number.min()), "family_entropy_least": float(entropy.min())}
+    return rows + unprinted({**of_families, "families_trusted": not few})
 
 
 def _no_errors(populations: int) -> str:
@@ -207,23 +168,9 @@ def _no_errors(populations: int) -> str:
     return f"there are no errors, as too few {groups} are left to know them (by their shares in Z fewer than {FEWEST})"
 
 
-def _span(values: np.typing.NDArray[Any]) -> str:
+def _span(values: npt.NDArray[Any]) -> str:
     least, most = f"{values.min():.4g}", f"{values.max():.4g}"
     return least if least == most else f"{least} to {most}"
-
-
-def _by_temperature(result: AnnealResult) -> list[str]:
-    lines = ["       T        F/N      error        S/N      error   families      rho_t"]
-    columns = of_populations(result)
-    names = ("free_energy_per_site", "free_energy_per_site_error", "entropy_per_site", "entropy_per_site_error")
-    for k in _ten(len(result.temperature)):
-        texts = [_text(columns[name][k]) for name in names]
-        texts += [f"{columns['families'][k]:.6g}", f"{columns['mean_square_family_size'][k]:.4g}"]
-        lines.append(_line(result.temperature[k], *texts))
-    missing = np.isnan(columns[names[1]])
-    if missing.any() and not missing[-1]:  # else the lines of the last step say so
-        lines.append(f"-: {_no_errors(result.families.number.shape[2])}")
-    return lines
 
 
 @dataclass(frozen=True)
@@ -299,64 +246,55 @@ def success_of(
     return Success(sweeps, replicas, trials, of_replica, of_anneal, float(times.mean()), tts)
 
 
-Array = npt.NDArray[np.float64]
-
-
 def columns(result: AnnealResult, by: str) -> Columns:
     if not len(result.temperature):
         raise InputError(f"the run of {result.model.name} has no finished step: there is nothing to tabulate yet")
     if by == "temperature":
-        return _averages_by_step(result)
+        return columns_of(averages_by_step(result))
     if by == "sample":
-        return columns_of_samples(result, _averages_by_step, lambda one: one.lowest_energy)
+        return columns_of_samples(result, lambda one: columns_of(averages_by_step(one)), lambda one: one.lowest_energy)
     raise InputError(f"there is no table by {by!r} of this run: choose temperature or sample")
 
 
-def of_populations(result: AnnealResult) -> Columns:
+def averages_by_step(result: AnnealResult) -> list[Row]:
+    """Returns the averages after each step as columns of a table; those with a label are printed."""
+    temperature = Row("T", result.temperature, key="temperature")
+    if result.gamma is not None:
+        assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
+        best, mean = (mean_of_replicas(one / result.model.sites) for one in (result.energy, result.mean_slice_energy))
+        return [
+            Row("Gamma", result.gamma, key="gamma"),
+            replace(temperature, label=""),
+            Row("E/N of best slices", *best, key="energy_per_site"),
+            Row("of all slices", *mean, key="mean_slice_energy_per_site"),
+        ]
+    averages = thermodynamics(result)
+    order, in_field = averages.order_parameter(result.model).name, result.field is not None
+    magnet, staggered = "abs_magnetization", "abs_staggered_magnetization"
+    rows = [temperature]
+    if in_field:
+        rows = [Row("h", result.field, key="field"), replace(temperature, label="")]
+    rows += [Row("E/N", *averages.energy, key="energy_per_site")]
+    rows += [Row("C/N", *averages.specific_heat, key="specific_heat")]
+    rows += [Row("<m>", *averages.signed_magnetization, key="magnetization")] if in_field else []
+    rows += [Row("<|m|>" * (order == magnet and not in_field), *averages.magnetization, key=magnet)]
+    if result.staggered_magnetization is not None:
+        label = "<|m_s|>" * (order == staggered and not in_field)
+        rows += [Row(label, *averages.staggered_magnetization, key=staggered)]
+    return [*rows, Row(value=averages.specific_heat_trusted, key="specific_heat_trusted"), *_of_populations(result)]
+
+
+def _of_populations(result: AnnealResult) -> list[Row]:
     if result.family is None or result.parents is None:
-        return {}
+        return []
     populations, families, sites = result.populations, result.families, result.model.sites
     free, entropy = populations.free_energy(), populations.entropy(result.energy)
     size = result.energy.shape[2] / result.parents.shape[2]
-    return {
-        **_with_bars("free_energy_per_site", over_samples(*(part / sites for part in free))),
-        **_with_bars("entropy_per_site", over_samples(*(part / sites for part in entropy))),
-        "families": families.number.mean(axis=(1, 2)),
-        "mean_square_family_size": families.mean_square_size.mean(axis=(1, 2)),
-        "family_entropy": families.entropy.mean(axis=(1, 2)),
-        "share_of_parents": result.parents.mean(axis=(1, 2)) / size,
-    }
-
-
-def _with_bars(name: str, average: tuple[Array, Array]) -> Columns:
-    return {name: average[0], f"{name}_error": average[1]}
-
-
-def _averages_by_step(result: AnnealResult) -> Columns:
-    if result.gamma is not None:
-        best, mean = quantum_energies(result)
-        columns = {"temperature": result.temperature, "gamma": result.gamma, **_with_bars("energy_per_site", best)}
-        return columns | _with_bars("mean_slice_energy_per_site", mean)
-    averages = thermodynamics(result)
-    columns = {"temperature": averages.temperature}
-    if result.field is not None:
-        columns["field"] = result.field
-        columns |= _with_bars("magnetization", averages.signed_magnetization)
-    columns |= of_populations(result)
-    columns |= _with_bars("energy_per_site", averages.energy)
-    columns |= _with_bars("specific_heat", averages.specific_heat)
-    columns["specific_heat_trusted"] = averages.specific_heat_trusted
-    columns |= _with_bars("abs_magnetization", averages.magnetization)
-    if result.staggered_magnetization is not None:
-        columns |= _with_bars("abs_staggered_magnetization", averages.staggered_magnetization)
-    return columns
-
-
-def quantum_energies(result: AnnealResult) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Returns energies per site at each step with their errors, of the best slice of each replica and of all slices.
-
-    Means are over replicas and samples, (steps,); errors are NaN where a single replica of a single sample allows none.
-    """
-    assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
-    sites = result.model.sites
-    return mean_of_replicas(result.energy / sites), mean_of_replicas(result.mean_slice_energy / sites)
+    return [
+        Row("F/N", *over_samples(*(part / sites for part in free)), key="free_energy_per_site"),
+        Row("S/N", *over_samples(*(part / sites for part in entropy)), key="entropy_per_site"),
+        Row("families", families.number.mean(axis=(1, 2)), key="families"),
+        Row("rho_t", families.mean_square_size.mean(axis=(1, 2)), key="mean_square_family_size"),
+        Row(value=families.entropy.mean(axis=(1, 2)), key="family_entropy"),
+        Row(value=result.parents.mean(axis=(1, 2)) / size, key="share_of_parents"),
+    ]

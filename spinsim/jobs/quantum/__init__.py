@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Told
+from spinsim.jobs.base import Draw, Drawing, FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Columns
-    from spinsim.jobs.quantum.extrapolation import AtStep
+    from spinsim.analysis.tables import Columns, Report
     from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
     from spinsim.jobs.quantum.settings import Quantum
     from spinsim.model.ising import Ising
@@ -55,12 +54,12 @@ class QuantumJob(LadderJob):
 
         return describe(plan)
 
-    def outcome(self, plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Told:
+    def outcome(self, plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Report:
         from spinsim.jobs.quantum.report import outcome
 
         return outcome(plan, result, rate)
 
-    def show(self, path: Path, result: QuantumResult) -> Told:
+    def show(self, path: Path, result: QuantumResult) -> Report:
         from spinsim.jobs.quantum.report import show
 
         return show(path, result)
@@ -80,15 +79,12 @@ class QuantumJob(LadderJob):
 
         return in_time_lines(result)
 
-    def kept(self, result: QuantumResult, summary: Summary) -> AtStep | None:
-        from spinsim.jobs.quantum.extrapolation import kept
-
-        return kept(result, summary)
-
-    def together(self, kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+    def together(
+        self, runs: list[tuple[QuantumResult, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]
+    ) -> Report:
         from spinsim.jobs.quantum.report import extrapolations
 
-        return extrapolations(kept, choose)
+        return extrapolations(runs, choose)
 
 
 JOB = QuantumJob()

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc
 
 from spinsim.analysis.runs import Axis
-from spinsim.analysis.summary import Estimate, Summary, estimates, resampled
+from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
@@ -169,10 +169,6 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
 def at_step(result: QuantumResult, averages: Mapping[str, Estimate]) -> AtStep:
     rows = resampled(result, _RESAMPLES, seed=0) if result.model.samples > 1 else None
     return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), averages, rows)
-
-
-def kept(result: QuantumResult, summary: Summary) -> AtStep | None:
-    return at_step(result, summary.estimates) if result.points.is_general else None
 
 
 def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:

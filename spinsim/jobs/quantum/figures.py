@@ -12,8 +12,18 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.cosh_fits import decay
-from spinsim.analysis.figures.panels import BARS, POINTS, scale_logarithmically, some_temperatures, tick_integers
-from spinsim.analysis.figures.paper import PAPER, PaperFigure, draw_legend, drawn_panels, lay_panels
+from spinsim.analysis.figures.paper import (
+    BARS,
+    PAPER,
+    POINTS,
+    PaperFigure,
+    draw_legend,
+    drawn_panels,
+    lay_panels,
+    scale_logarithmically,
+    some_temperatures,
+    tick_integers,
+)
 from spinsim.analysis.gaps import (
     FEWEST_STEPS,
     LEAST,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +14,10 @@ from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_pari
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, as_tables, below_each_other, with_error
+from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted, with_error
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
-from spinsim.jobs.base import Told
-from spinsim.jobs.quantum.extrapolation import OF_SLICES, AtStep, Extrapolation, extrapolated, groups
+from spinsim.jobs.quantum.extrapolation import OF_SLICES, Extrapolation, at_step, extrapolated, groups
 from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
 from spinsim.store.contents import MEASUREMENTS
@@ -27,7 +27,6 @@ MOST_BYTES: Final = 2**28
 """Size of the series of a run up to which its averages are found as soon as it is done or shown."""
 MOST_SAVED_BYTES: Final = 2**24
 """Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
-_LEFT_OUT: Final = "Averages are left out, as {}: spinsim analyze finds them."
 
 
 def describe(plan: QuantumPlan) -> str:
@@ -43,49 +42,47 @@ def describe(plan: QuantumPlan) -> str:
     return reports.ladder_sentence(plan, size, (axis, axis), values, length)
 
 
-def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Told:
-    numbers, lines = _told(result)
-    about = reports.about(plan.path, result)
+def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Report:
+    rows = [*_findings(result), *reports.facts(plan.path, result), Row(key="updates_per_ns", value=rate)]
     path = quoted(plan.path)
-    following = [f"spinsim analyze {path} --all", f"spinsim plot {path}"]
-    return Told(about | numbers | {"updates_per_ns": rate}, lines, following)
+    return Report(rows, [f"spinsim analyze {path} --all", f"spinsim plot {path}"])
 
 
-def show(path: Path, result: QuantumResult) -> Told:
-    numbers, lines = _told(result)
+def show(path: Path, result: QuantumResult) -> Report:
     run, done = result.config[result.job], measurements_of(result)
     each = run["measure_every"]
     head = reports.head_of_steps(path, result, result.round_trips.shape[1], done, run["sweeps"] // each, each)
-    return Told(reports.about(path, result) | numbers, head + lines)
+    return Report([*head, *_findings(result)])
 
 
-def _told(result: QuantumResult) -> tuple[dict[str, Any], list[str]]:
+def _findings(result: QuantumResult) -> list[Row | str]:
     steps, run = measurements_of(result), result.config[result.job]
     numbers: dict[str, Any] = {"steps": steps, "planned_steps": run["sweeps"] // run["measure_every"]}
-    numbers |= {"slices": result.slices, "averages": None}
-    numbers |= {name: getattr(result, name).tolist() for name in ("k", "gamma", "beta", "k_time")}
-    numbers |= {"swap_rate": result.swap_rate.tolist(), "round_trips": int(result.round_trips.sum())}
+    numbers |= {name: getattr(result, name) for name in ("slices", "k", "gamma", "beta", "k_time", "swap_rate")}
+    trips = reports.round_trip_row(result.round_trips)
+    why = ""
     if result.record.group(MEASUREMENTS).nbytes > MOST_BYTES:
-        return numbers, [_LEFT_OUT.format("too many measurements are there")]
-    if steps < FEWEST_STEPS:
-        return numbers, [_LEFT_OUT.format("too few measurements are there so far")]
+        why = "too many measurements are there"
+    elif steps < FEWEST_STEPS:
+        why = "too few measurements are there so far"
+    if why:
+        told = f"Averages are left out, as {why}: spinsim analyze finds them."
+        return [*unprinted(numbers | {"averages": None}), replace(trips, label=""), told]
     summary = summarize(result)
-    saved = result.record.group(CONFIGURATIONS).nbytes
-    return numbers | {"averages": as_tables(summary)}, _report(result, summary, saved <= MOST_SAVED_BYTES)
-
-
-def _report(result: QuantumResult, summary: Summary, with_gaps: bool) -> list[str]:
-    exchanges = len(result.swap_rate) > 0  # not of a single point
-    lines = [reports.round_trip_line(result.round_trips)] if exchanges else []
-    lines += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
-    rates = [f"{rate:.3f}" for rate in result.swap_rate]
+    rows: list[Row | str] = [*unprinted(numbers | {"averages": as_tables(summary)})]
+    rows.append(trips if len(result.swap_rate) else replace(trips, label=""))  # a single point exchanges nothing
+    rows += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
-    others_at = {head: [f"{value:.4f}" for value in values]}
-    lines += reports.table_of_places(result.model, summary, rates, f"the next {result.axis.symbol}", others_at)
-    later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
-    of_gaps = in_time_lines(result) if with_gaps else wrapped(later, "Gap      ")
-    return lines + of_gaps + wrapped(summary.verdict, "Verdict  ")
+    other = {head: [f"{value:.4f}" for value in values]}
+    next_place = f"the next {result.axis.symbol}"
+    rows += reports.table_by_place(result.model, summary, result.swap_rate, next_place, other)
+    if result.record.group(CONFIGURATIONS).nbytes <= MOST_SAVED_BYTES:
+        rows += in_time_lines(result)
+    else:
+        later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
+        rows.append(Row("Gap", note=later))
+    return [*rows, Row("Verdict", note=summary.verdict)]
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:
@@ -118,23 +115,22 @@ def in_time_lines(result: QuantumResult) -> list[str]:
 
 
 def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
-    row = "{:>8}{:>7}{:>13}{:>13}{:>10}{:>7}{:>7}{:>7}{:>8}".format
     of_energy = "energy_gap" if result.points.is_general else "gap / k"
     head = "parity", "gap a step", of_energy, "operators", "levels", "window", "chi^2", "freedom"
-    lines = ["", row(result.axis.symbol, *head)]
+    rows: list[tuple[str, ...]] = [(result.axis.symbol, *head)]
     for parity, of in gaps.items():
         for p, (at, k) in enumerate(zip(result.axis.values, result.k, strict=True)):
-            fitted, both = ("-", "-", "-", "-"), (_gap_text(of, p), _gap_text(of, p, k))
+            fitted = ("-", "-", "-", "-")
             if of.first[0, p] and not of.is_hot[0, p]:
                 window = f"{of.first[0, p]}-{of.last[0, p]}"
                 fitted = str(of.levels[0, p]), window, f"{of.chi_squared[0, p]:.3g}", str(of.freedom[0, p])
-            lines.append(row(f"{at:.5g}", parity, *both, _operators(of, p), *fitted))
+            rows.append((f"{at:.5g}", parity, _gap_text(of, p), _gap_text(of, p, k), _operators(of, p), *fitted))
     scale = "energy_gap: in the unit of the couplings" if result.points.is_general else "k: the step in time"
     about = (
         "of the lowest level of a parity over the ground state, c cosh(gap (slices / 2 - t)) fitted to C(t) within the "
         f"window, times in slices; operators: that C(t) was combined of; levels: of the fit; {scale}."
     )
-    return lines + wrapped(about, "gap: ")
+    return ["", *in_columns(zip(*rows, strict=True)), *wrapped(about, "gap: ")]
 
 
 def _gap_text(of: Gaps, place: int, unit: float = 1.0) -> str:
@@ -152,9 +148,8 @@ def _operators(of: Gaps, place: int) -> str:
 
 def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
     """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
-    row = "{:>8}{:>8}{:>12}{:>12}{:>12}{:>11}{:>8}{:>10}".format
     head = "parity", "median gap", "smallest", "largest", "operators", "fitted", "median p"
-    lines = ["", row(result.axis.symbol, *head)]
+    rows: list[tuple[str, ...]] = [(result.axis.symbol, *head)]
     for parity, of in gaps.items():
         for p, at in enumerate(result.axis.values):
             there, known = np.isfinite(of.gap[:, p]), np.fmin(of.gap[:, p], of.bound[:, p])
@@ -169,48 +164,45 @@ def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
                 numbers = [f"{'<' if bounded or is_bound else ''}{number:.5g}" for number, is_bound in ends]
             if there.any():
                 probability = f"{np.median(of.probability[there, p]):.2g}"
-            lines.append(row(f"{at:.5g}", parity, *numbers, _operators(of, p), there.sum(), probability))
+            rows.append((f"{at:.5g}", parity, *numbers, _operators(of, p), str(there.sum()), probability))
     about = (
         "of the lowest level of a parity in units of 1 / step, from C(t) of each sample; operators: that C(t) was "
         "combined of; fitted: samples with a good window; p: the probability of as large a chi^2. ss.table(file, "
         "by='gap') has every sample with its error."
     )
-    return lines + wrapped(about, "gap: ")
+    return ["", *in_columns(zip(*rows, strict=True)), *wrapped(about, "gap: ")]
 
 
-def extrapolations(kept: list[AtStep], choose: Callable[[Mapping[str, Any]], list[str]]) -> Told:
+def extrapolations(
+    runs: Sequence[tuple[QuantumResult, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]
+) -> Report:
     """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
-    each: list[Extrapolation] = []
-    lines: list[str] = []
-    for group in groups(kept):
+    rows: list[Row | str] = []
+    numbers: list[dict[str, Any]] = []
+    general = [(result, summary) for result, summary in runs if result.points.is_general]
+    steps = [at_step(result, summary.estimates) for result, summary in general] if len(general) > 1 else []
+    for group in groups(steps):
         first = {step.slices: step for step in reversed(group)}
         one = extrapolated(list(first.values()))
-        each.append(one)
+        numbers.append({"slices": list(one.slices), **one.columns(), "verdict": one.verdict})
         slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
-        lines += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
+        rows += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
         names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
-        lines += _at_no_step(one, [name for name in names if name in one.estimates])
-        lines += wrapped(f"a + b Delta tau^2 fitted to the averages; {one.verdict}.", "Law      ")
+        rows += _at_no_step(one, [name for name in names if name in one.estimates])
+        rows.append(Row("Law", note=f"a + b Delta tau^2 fitted to the averages; {one.verdict}."))
         if len(first) < len(group):
-            lines += wrapped("of runs with equal slices the first was taken, others were left out.", "Note     ")
-    numbers = [
-        {"slices": list(one.slices), **{name: values.tolist() for name, values in one.columns().items()}}
-        | {"verdict": one.verdict}
-        for one in each
-    ]
-    return Told({"extrapolations": numbers} if each else {}, lines)
+            rows.append(Row("Note", note="of runs with equal slices the first was taken, others were left out."))
+    return Report([*rows, Row(key="extrapolations", value=numbers)] if numbers else [])
 
 
 def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
+    place = Row(extrapolation.axis.symbol, extrapolation.axis.values)
     lines = []
     for first in range(0, len(names), reports.MOST_COLUMNS):
-        some = names[first : first + reports.MOST_COLUMNS]
-        lines.append(f"{extrapolation.axis.symbol:>8}" + "".join(f"{LABELS[name]:>15}" for name in some) + f"{'p':>8}")
-        for p, at in enumerate(extrapolation.axis.values):
-            each = [extrapolation.estimates[name] for name in some]
-            cells = "".join(f"{with_error(float(e.value[p]), float(e.error[p])):>15}" for e in each)
-            known = [float(e.probability[p]) for e in each if np.isfinite(e.probability[p])]
-            lines.append(f"{at:8.5g}{cells}" + (f"{min(known):8.2g}" if known else f"{'-':>8}"))
+        each = {name: extrapolation.estimates[name] for name in names[first : first + reports.MOST_COLUMNS]}
+        least = np.fmin.reduce([e.probability for e in each.values()])
+        columns = [Row(LABELS[name], e.value, e.error) for name, e in each.items()]
+        lines += in_columns(row.cells for row in (place, *columns, Row("p", least)))
     return lines
 
 

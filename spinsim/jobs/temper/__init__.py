@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Told
+from spinsim.jobs.base import Draw, Drawing, FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from spinsim.analysis.tables import Columns
+    from spinsim.analysis.tables import Columns, Report
     from spinsim.jobs.temper.run import TemperPlan, TemperResult
     from spinsim.jobs.temper.settings import Temper
     from spinsim.model.ising import Ising
@@ -52,12 +52,12 @@ class TemperJob(LadderJob):
 
         return describe(plan)
 
-    def outcome(self, plan: TemperPlan, result: TemperResult, rate: float | None) -> Told:
+    def outcome(self, plan: TemperPlan, result: TemperResult, rate: float | None) -> Report:
         from spinsim.jobs.temper.report import outcome
 
         return outcome(plan, result, rate)
 
-    def show(self, path: Path, result: TemperResult) -> Told:
+    def show(self, path: Path, result: TemperResult) -> Report:
         from spinsim.jobs.temper.report import show
 
         return show(path, result)

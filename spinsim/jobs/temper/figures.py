@@ -1,21 +1,39 @@
-"""The figures of a tempering run, and those of several sizes together."""
+"""The figures of a tempering run, and those of several sizes together.
+
+One run: averages, approach to equilibrium, exchanges and round trips, P(q), the cut of a MaxCut instance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
+from typing import Any, Final
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from spinsim.analysis import figures as draw_series
-from spinsim.analysis.figures.panels import run_text
-from spinsim.analysis.figures.paper import PaperFigure
-from spinsim.analysis.figures.runs import Course, check_begun, draw_cuts
-from spinsim.analysis.sources import facts_of
-from spinsim.analysis.summary import summarize
+from spinsim.analysis.equilibration import TESTED, approach
+from spinsim.analysis.figures import paper
+from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
+from spinsim.analysis.overlaps import bins_for, overlap_distribution
+from spinsim.analysis.runs import Integers, Tempered
+from spinsim.analysis.sources import facts_of, source_of
+from spinsim.analysis.summary import Summary, summarize
+from spinsim.errors import InputError
+from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing
-from spinsim.jobs.plotting import averages_of_one, figures_of_several
+from spinsim.jobs.plotting import Course, averages_of_one, check_begun, draw_cuts, figures_of_several
 from spinsim.jobs.temper.run import TemperResult
+from spinsim.observables.measured import in_field
+from spinsim.observables.table import SYMBOLS
+
+_BARS: Final = 30  # of the histogram, at most
+_LABELS: Final = {
+    "energy_per_site": SYMBOLS["energy_per_site"],
+    "overlap_squared": r"overlap $[\langle q^2\rangle]$",
+    "link_overlap": r"link overlap $[\langle q_\ell\rangle]$",
+    "link_residual": r"$U + (z/2)(1 - [\langle q_\ell\rangle])/T$",
+}
 
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
@@ -27,10 +45,10 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
     if figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
     if figure == "overlap" or facts_of(result).copies > 1:
-        figures["overlap"] = partial(draw_series.overlap_figure, result, style)
+        figures["overlap"] = partial(overlap_figure, result, style)
     if figure == "exchange" or result.attempts.any():
-        figures["exchange"] = partial(draw_series.exchange_figure, result, style)
-    figures["equilibration"] = lambda: draw_series.equilibration_figure(result, summary(), style)
+        figures["exchange"] = partial(exchange_figure, result, style)
+    figures["equilibration"] = lambda: equilibration_figure(result, summary(), style)
     return figures
 
 
@@ -44,7 +62,135 @@ def cut_figure(result: TemperResult, style: str = "single") -> PaperFigure:
         done=result.sweep.astype(np.float64),
         unit="sweeps after thermalisation",
         lowest=float(best.min()),
-        run=run_text(result),
+        run=paper.run_text(result),
         which=" at the lowest temperature",
     )
     return draw_cuts(result.model, course, style)
+
+
+def _named(result: Tempered) -> str:
+    return f"{result.model.name}, {paper.run_text(result)}"
+
+
+def equilibration_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
+    """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
+
+    Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings
+    a panel shows how far energy and link overlap miss each other. The caption holds the verdicts.
+    """
+    averages = approach(result)
+    between = np.sqrt(averages.last_sweep[-TESTED - 1] * averages.last_sweep[-TESTED])  # the points of two bins
+    with drawn_panels(style, len(averages.mean), 1.7, "sweeps after thermalisation") as (figure, axes):
+        for ax, (name, mean) in zip(axes, averages.mean.items(), strict=True):
+            ax.axvspan(between, averages.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
+            for k, colour in paper.some_temperatures(result.temperature):
+                error, label = averages.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
+                bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
+                look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
+                ax.errorbar(averages.last_sweep, mean[:, k], bars, **look, **paper.POINTS)
+            if name == "link_residual":
+                ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+            ax.set_ylabel(_LABELS[name])
+            ax.set_xscale("log")
+    residual = " The last panel is 0 in equilibrium." if "link_residual" in averages.mean else ""
+    verdicts = " ".join(f"{name}: {e.verdict}." for name, e in summary.equilibration.items())
+    verdicts, verdict = paper.in_math(verdicts), paper.in_math(summary.verdict)
+    figure.caption = (
+        f"Averages over the last half of the measurements, the quarter before and so on, each bin at its last sweep, "
+        f"of {_named(result)}. Bars are standard errors; the verdict compares the shaded bins."
+        f"{residual} The run: {verdict}. Of the lowest temperature, {verdicts}"
+    )
+    return figure
+
+
+def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
+    """Accepted exchanges of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
+
+    Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
+    mean of its temperatures. Replicas that made no round trip have a colour of their own.
+    """
+    if not result.attempts.any():
+        raise InputError(
+            f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
+        )
+    samples = result.model.samples
+    with drawn_panels(style, 2, 1.7) as (figure, (rates, trips)):
+        _draw_rates(rates, result)
+        _draw_trips(trips, result.round_trips)
+    bars = " Bars reach from the lowest to the highest of the samples." if samples > 1 else ""
+    none, source = int((result.round_trips == 0).sum()), source_of(result)
+    (sweeps,) = source.sweep_of(np.array([source.measurements - 1]))
+    figure.caption = (
+        f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
+        f"round trips from the highest temperature to the lowest and back, of {_named(result)}."
+        f"{bars} Of {count(result.round_trips.size, 'replica')} {none} made no round trip; the mean is "
+        f"{result.round_trips.mean():.3g} in {count(int(sweeps), 'sweep')}."
+    )
+    return figure
+
+
+def _draw_rates(ax: Axes, result: Tempered) -> None:
+    """Means over the samples, with bars over their range where there are several."""
+    rates, mean, ladder = result.accepts / np.maximum(result.attempts, 1), result.swap_rate, result.temperature
+    x = np.sqrt(ladder[1:] * ladder[:-1])
+    if len(rates) > 1:
+        # the rate of all samples can lie outside the range by rounding
+        reach = np.maximum(np.stack([mean - rates.min(axis=0), rates.max(axis=0) - mean]), 0)
+        ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
+    label = "mean of samples" if len(rates) > 1 else "rate"
+    ax.plot(x, mean, "o", ms=paper.POINTS["ms"], mec="none", color=BLUE, label=label)
+    margin = 0.03 * np.ptp(ladder)
+    ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not the middles of its pairs alone
+    ax.set_ylim(0, 1)
+    ax.set_xlabel(paper.TEMPERATURE)
+    ax.set_ylabel("exchanges accepted")
+
+
+def _draw_trips(ax: Axes, trips: Integers) -> None:
+    none, most = int((trips == 0).sum()), max(1, int(trips.max()))
+    least = 1 if none else int(trips.min())
+    width = -(-(most - least + 1) // _BARS)
+    edges = np.arange(least, most + width + 1, width)
+    counts, _ = np.histogram(trips, edges)
+    style: dict[str, Any] = {"align": "edge", "ec": "white", "lw": 0.3}
+    ax.bar(edges[:-1] - 0.5, counts, np.diff(edges), color=BLUE, **style)
+    if none:
+        ax.bar([-0.5], [none], 1, color=VERMILION, label="no round trip", **style)
+    ax.set_xlim((0 if none else least) - 0.5, edges[-1] - 0.5)
+    paper.tick_integers(ax.xaxis)
+    paper.tick_integers(ax.yaxis)
+    ax.set_xlabel("round trips")
+    ax.set_ylabel("replicas")
+
+
+def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
+    """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
+
+    Without a field it is the mean of P(q) and P(-q), which are equal. Errors that cannot be trusted have no band.
+    """
+    chosen, even = paper.some_temperatures(result.temperature), not in_field(result.model)
+    is_known = True
+    with drawn_panels(style, 1, 2.4) as (figure, (ax,)):
+        for k, colour in chosen:
+            p = overlap_distribution(result, bins_for(result, k), symmetrize=even, places=[k])
+            density, error, known = p.density[0], p.error[0], p.trusted[0]
+            ax.plot(p.q, density, color=colour, linewidth=0.8, label=f"$T = {result.temperature[k]:.3g}$")
+            if known.any():
+                low, high = np.maximum(density - error, 0), density + error
+                ax.fill_between(p.q, low, high, where=known, color=colour, alpha=0.25, linewidth=0)
+            is_known &= bool(known[density > 0].all())
+        ax.fill_between([], [], color=GREY, alpha=0.4, linewidth=0, label="standard error")
+        ax.set_xlim(-1, 1)
+        ax.set_xticks([-1, -0.5, 0, 0.5, 1])
+        ax.set_xlabel("overlap $q$")
+        ax.set_ylabel("distribution $P(q)$")
+        paper.show_zero(ax)
+    over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
+    symmetry = ", the mean of $P(q)$ and $P(-q)$" if even else ""
+    none = "" if is_known else " There is none where the error cannot be trusted."
+    figure.caption = (
+        f"Distribution $P(q)$ of the overlap of two copies at {len(chosen)} of {len(result.temperature)} temperatures, "
+        f"of {_named(result)}{symmetry}, in bins as wide as its noise asks for. Bands are "
+        f"standard errors {over}.{none}"
+    )
+    return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +15,9 @@ from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, as_tables, below_each_other
-from spinsim.inputs.texts import count, quoted, wrapped
+from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
+from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.base import Told
 from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 
@@ -69,54 +69,34 @@ def describe(plan: TemperPlan) -> str:
     return reports.ladder_sentence(plan, size, ("T", "temperatures"), values, length)
 
 
-def outcome(plan: TemperPlan, result: TemperResult, rate: float | None) -> Told:
-    search, path, written = result.search, quoted(plan.path), reports.solution_lines(plan)
+def outcome(plan: TemperPlan, result: TemperResult, rate: float | None) -> Report:
+    search, path = result.search, quoted(plan.path)
     averages = None if search is not None else _averages_of(result)
-    numbers, updates = reports.about(plan.path, result) | _numbers(result, averages), {"updates_per_ns": rate}
+    rows = [*_findings(result, averages), *reports.solution_row(plan), *reports.facts(plan.path, result)]
+    rows.append(Row(key="updates_per_ns", value=rate))
     if search is None:
         following = [*reports.of_solution(plan), f"spinsim analyze {path} --all", f"spinsim plot {path}"]
         is_short = averages is not None and (averages.problems or averages.doubts)
         following += reports.twice_as_long(plan, result) if is_short else []
-        return Told(numbers | updates, _report(result, averages) + written, following)
+        return Report(rows, following)
     missed = search.target is not None and not search.is_met
     following = [f"spinsim show {path} --solution", *(reports.twice_as_long(plan, result) if missed else [])]
-    lines = _search_lines(result, search) + written
-    return Told(numbers | updates, lines, following, _verdict(result, search), missed)
+    return Report(rows, following, _verdict(result, search), missed)
+
+
+def show(path: Path, result: TemperResult) -> Report:
+    settings, search, steps = result.config[result.job], result.search, measurements_of(result)
+    each = settings["measure_every"]
+    of_rows = settings["sweeps"] // each if search is None else None
+    rows = reports.head_of_steps(path, result, result.round_trips.shape[1], steps, of_rows, each)
+    averages = None if search is not None or not steps else _averages_of(result)
+    rows += _findings(result, averages)
+    verdict = _verdict(result, search) if search is not None and result.finished else ""
+    return Report([*rows, *([Row("Target", verdict)] if verdict else [])])
 
 
 def _verdict(result: TemperResult, search: Searched) -> str:
     return "" if result.best_energy is None else search.verdict(result.model, result.best_energy.min(axis=1))
-
-
-def _search_lines(run: TemperResult, search: Searched) -> list[str]:
-    groups = run.config.get(run.job, {}).get("groups", 1)
-    side_by_side = f" of {groups} groups" if groups > 1 else ""
-    first = " (first group)" if groups > 1 else ""
-    again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
-    lines = [] if run.best_energy is None else reports.lowest_lines(run.model, run.best_energy)
-    lines.append(f"Search         {count(search.done, 'sweep')}{side_by_side} in {search.elapsed:.3g} s{again}")
-    if len(run.temperature) == 1:  # nothing to exchange
-        return lines
-    rate = _swap_rate(run)
-    low, high = np.nanmin(rate), np.nanmax(rate)
-    return [
-        *lines,
-        f"Exchanges      {low:.3f} to {high:.3f} of those tried with the next temperature were accepted{first}",
-        reports.round_trip_line(run.round_trips) + first,
-    ]
-
-
-def show(path: Path, result: TemperResult) -> Told:
-    settings, search, steps = result.config[result.job], result.search, measurements_of(result)
-    each = settings["measure_every"]
-    of_rows = settings["sweeps"] // each if search is None else None
-    head = reports.head_of_steps(path, result, result.round_trips.shape[1], steps, of_rows, each)
-    averages = None if search is not None or not steps else _averages_of(result)
-    numbers = reports.about(path, result) | _numbers(result, averages)
-    if search is not None:
-        said = _verdict(result, search) if result.finished else ""
-        return Told(numbers, head + _search_lines(result, search) + ([f"Target         {said}"] if said else []))
-    return Told(numbers, head + _report(result, averages) if steps else head)
 
 
 def _averages_of(result: TemperResult) -> Summary | None:
@@ -125,57 +105,66 @@ def _averages_of(result: TemperResult) -> Summary | None:
     return summarize(result) if measurements_of(result) >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
-def _report(run: TemperResult, averages: Summary | None) -> list[str]:
-    rate = _swap_rate(run)
-    known, exchanges = bool(np.isfinite(rate).all()), len(run.temperature) > 1
-    lines = [reports.round_trip_line(run.round_trips)] if exchanges else []
-    if not known:
-        lines = ["Exchanges and round trips are known from the first checkpoint on"]
-    lines += reports.empty_lanes(run.attributes["engine"], run.round_trips.shape[1], len(run.temperature))
-    if run.placement is not None:
-        last = run.placement.swap_rate[-1]
-        low, high = np.nanmin(last), np.nanmax(last)
-        lines.append(f"Temperatures {len(run.temperature)}, placed; exchanges in the pre-run {low:.3f} to {high:.3f}")
-    rates = [f"{one:.3f}" for one in rate] if known and exchanges else None
-    if averages is None:
-        lines += _without_errors(run, rates)
-    else:
-        lines += reports.table_of_places(run.model, averages, rates, "the next temperature")
-        lines += wrapped(averages.verdict, "Verdict  ")
-    return lines if run.best_energy is None else lines + reports.lowest_lines(run.model, run.best_energy)
-
-
-def _without_errors(run: TemperResult, rates: list[str] | None) -> list[str]:
-    means = _means(run)
-    overlap = means.get("q^2")
-    head = "       T        E/N     <m^2>" + ("" if overlap is None else "     <q^2>")
-    lines = [head + ("   swaps" if rates else "")]
-    for k, temperature in enumerate(run.temperature):
-        row = f"{temperature:8.5g} {means['energy'][k]:10.6f} {means['m^2'][k]:9.6f}"
-        row += "" if overlap is None else f" {overlap[k]:9.6f}"
-        lines.append(row + (f"{[*rates, ''][k]:>8}" if rates else ""))
-    return [*lines, "Means have no errors here: spinsim analyze finds them."]
-
-
-def _numbers(run: TemperResult, averages: Summary | None) -> dict[str, Any]:
-    means, settings = _means(run), run.config[run.job]
-    lowest = None if run.best_energy is None else float(run.best_energy.min())
+def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
+    """Returns all numbers of a run, of which a search prints others than a run in equilibrium."""
+    settings, best, places = run.config[run.job], run.best_energy, len(run.temperature)
+    lowest = None if best is None else float(best.min())
     is_cut = lowest is not None and run.model.maxcut_weight is not None
-    return {
+    numbers = {
         "steps": measurements_of(run),
         "planned_steps": settings["sweeps"] // settings["measure_every"],
-        "temperatures": run.temperature.tolist(),
-        "energy_per_site": means["energy"].tolist(),
-        "magnetization_squared": means["m^2"].tolist(),
-        "overlap_squared": means["q^2"].tolist() if "q^2" in means else None,
-        "swap_rate": _swap_rate(run).tolist(),
         "placed": run.placement is not None,
-        "round_trips": int(run.round_trips.sum()),
         "lowest_energy": lowest,
         "cut": float(run.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
-        **({} if run.search is None else run.search.numbers),
     }
+    found = [] if best is None else reports.printed(reports.lowest_rows(run.model, best))
+    columns, trips = _columns_without_errors(run), reports.round_trip_row(run.round_trips)
+    rows: list[Row | str] = [*unprinted(numbers), *(replace(column, label="") for column in columns)]
+    if run.search is not None:
+        rows += [*unprinted(run.search.numbers), *found, *_search_rows(run, run.search)]
+        return [*rows, trips if places > 1 else replace(trips, label="")]
+    known = bool(np.isfinite(columns[-1].value).all())
+    rows.append(trips if known and places > 1 else replace(trips, label=""))
+    rows += [] if known else ["Exchanges and round trips are known from the first checkpoint on"]
+    if not measurements_of(run):
+        return rows
+    rows += reports.empty_lanes(run.attributes["engine"], run.round_trips.shape[1], places)
+    if run.placement is not None:
+        last = run.placement.swap_rate[-1]
+        ends = f"exchanges in the pre-run {np.nanmin(last):.3f} to {np.nanmax(last):.3f}"
+        rows.append(Row("Temperatures", f"{places}, placed; {ends}"))
+    if averages is None:
+        swaps = [replace(columns[-1], value=np.append(columns[-1].value, np.nan))] if known and places > 1 else []
+        rows += in_columns(column.cells for column in [*columns[:-1], *swaps] if column.value is not None)
+        return [*rows, "Means have no errors here: spinsim analyze finds them.", *found]
+    rates = columns[-1].value if known and places > 1 else None
+    rows += reports.table_by_place(run.model, averages, rates, "the next temperature")
+    return [*rows, Row("Verdict", note=averages.verdict), *found]
+
+
+def _search_rows(run: TemperResult, search: Searched) -> list[Row]:
+    groups = run.config.get(run.job, {}).get("groups", 1)
+    side_by_side = f" of {groups} groups" if groups > 1 else ""
+    again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
+    rows = [Row("Search", f"{count(search.done, 'sweep')}{side_by_side} in {search.elapsed:.3g} s{again}")]
+    rate = _swap_rate(run)
+    if len(rate):  # nothing to exchange at a single temperature
+        ends = f"{np.nanmin(rate):.3f} to {np.nanmax(rate):.3f} of those tried with the next temperature were accepted"
+        rows.append(Row("Exchanges", ends + " (first group)" * (groups > 1)))
+    return rows
+
+
+def _columns_without_errors(run: TemperResult) -> list[Row]:
+    """Returns means at each temperature, and behind them the shares of exchanges accepted."""
+    means = _means(run)
+    return [
+        Row("T", run.temperature, key="temperatures"),
+        Row("E/N", means["energy"], key="energy_per_site"),
+        Row("<m^2>", means["m^2"], key="magnetization_squared"),
+        Row("<q^2>", means.get("q^2"), key="overlap_squared"),
+        Row("swaps", _swap_rate(run), key="swap_rate"),
+    ]
 
 
 def columns(result: TemperResult, by: str) -> Columns:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Told
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption
 
 if TYPE_CHECKING:
+    from spinsim.analysis.tables import Report
     from spinsim.jobs.transfer.run import TransferPlan, TransferResult
     from spinsim.jobs.transfer.settings import Transfer
     from spinsim.model.ising import Ising
@@ -58,12 +59,12 @@ class TransferJob(Job):
 
         return describe(plan)
 
-    def outcome(self, plan: TransferPlan, result: TransferResult, rate: float | None) -> Told:
+    def outcome(self, plan: TransferPlan, result: TransferResult, rate: float | None) -> Report:
         from spinsim.jobs.transfer.report import outcome
 
         return outcome(plan, result, rate)
 
-    def show(self, path: Path, result: TransferResult) -> Told:
+    def show(self, path: Path, result: TransferResult) -> Report:
         from spinsim.jobs.transfer.report import show
 
         return show(path, result)

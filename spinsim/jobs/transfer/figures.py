@@ -8,8 +8,15 @@ from math import floor, isnan, log10
 import numpy as np
 from matplotlib.figure import Figure
 
-from spinsim.analysis.figures.panels import TEMPERATURE, curve_styles, mark_crossing, scale_logarithmically, sides
-from spinsim.analysis.figures.paper import PaperFigure, drawn_panels
+from spinsim.analysis.figures.paper import (
+    TEMPERATURE,
+    PaperFigure,
+    curve_styles,
+    drawn_panels,
+    mark_crossing,
+    scale_logarithmically,
+    sides,
+)
 from spinsim.analysis.strips import LengthCrossing, length_crossings, length_curve, scaled_lengths
 from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError, argument, worded

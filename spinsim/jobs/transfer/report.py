@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from spinsim.analysis.tables import Report, Row, in_columns, unprinted
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.base import Told
-from spinsim.jobs.reports import completed_by, head
 from spinsim.jobs.transfer.run import TransferPlan, TransferResult
 
 MOST_LINES: Final = 20
@@ -31,47 +30,61 @@ def describe(plan: TransferPlan) -> str:
     )
 
 
-def outcome(plan: TransferPlan, result: TransferResult, rate: float | None) -> Told:
-    following = (
-        [f"spinsim plot {quoted(plan.path)}"] if len(result.k) > 1 and (result.correlation_length > 0).any() else []
-    )
-    lines = _report(result) + _lacking(result, plan.path)
-    return Told(reports.about(plan.path, result) | _summary(result), lines, following)
+def outcome(plan: TransferPlan, result: TransferResult, rate: float | None) -> Report:
+    has_figure = len(result.k) > 1 and (result.correlation_length > 0).any()
+    following = [f"spinsim plot {quoted(plan.path)}"] if has_figure else []
+    return Report([*_findings(result, plan.path), *reports.facts(plan.path, result)], following)
 
 
-def show(path: Path, result: TransferResult) -> Told:
+def show(path: Path, result: TransferResult) -> Report:
     model, attributes = result.model, result.attributes
     rows, planned = int(result.there.sum()), result.planned_rows
-    state = "NOT finished" + ("" if rows == planned else f": {completed_by(path)}")
+    state = "NOT finished" + ("" if rows == planned else f": {reports.completed_by(path)}")
     state = f"finished {attributes['finished']}" if result.finished else state
     size = f"a layer of {model.size_in_words}, {count(model.samples, 'sample')}"
     run, progress = count(planned // model.samples, "coupling"), f"{rows} of {count(planned, 'row')}"
-    lines = head(path, result, size, run, progress, state)
-    lines += _report(result) + _lacking(result, path)
-    return Told(reports.about(path, result) | _summary(result), lines)
+    return Report([*reports.head(path, result, size, run, progress, state), *_findings(result, path)])
 
 
-def _report(result: TransferResult) -> list[str]:
-    levels = [f"ln lambda_{i}" for i in range(min(result.levels.shape[-1], 3))]
-    head = "  sample          T          k  sector" + "".join(f"{name:>17}" for name in levels)
-    lines = [head + "   residual         xi"]
-    for sample, point in np.argwhere(result.there):
+def _findings(result: TransferResult, path: Path) -> list[Row | str]:
+    rows: list[Row | str] = [*_levels(result)]
+    if result.in_noise.any():
+        rows.append(f"? {result.in_noise.sum()} lengths xi that rounding may have changed by more than 1 %")
+    energies = {"free_energy_per_site": "Free energy", "energy_per_site": "Energy"}
+    for name, label in energies.items():
+        values = getattr(result, name)
+        if values.size == 1 and not math.isnan(values[0, 0]):
+            rows.append(Row(label, float(values[0, 0]), unit="per site"))
+    names = ("k", "k_time", "residual", "correlation_length", "gap", *energies)
+    numbers = {
+        "axes": ["sample", "point", "sector", "level"],
+        "sectors": list(result.sectors),
+        "rows": int(result.there.sum()),
+        "planned_rows": result.planned_rows,
+        "incomplete": np.argwhere(result.incomplete),
+        "in_noise": np.argwhere(result.in_noise),
+        "log_eigenvalue": result.levels,
+        **{name: getattr(result, name) for name in names},
+    }
+    return [*rows, *unprinted(numbers), *_lacking(result, path)]
+
+
+def _levels(result: TransferResult) -> list[str]:
+    """Returns the table of levels, of which at most so many lines are printed."""
+    levels = min(result.levels.shape[-1], 3)
+    head = "sample", "T", "k", "sector", *(f"ln lambda_{i}" for i in range(levels)), "residual", "xi"
+    rows = [head]
+    for sample, point in np.argwhere(result.there)[:MOST_LINES]:
         k = result.k[point]
         for i, sector in enumerate(result.sectors):
             at = sample, point, i
-            numbers = "".join(f"{value:17.10f}" for value in result.levels[at][: len(levels)])
-            reached = np.fmax.reduce(result.residual[at])
             length = _longest(result.correlation_length[at], result.in_noise[at])
-            lines.append(f"{sample:8d} {1 / k:10.6f} {k:10.6f}  {sector:6}{numbers} {reached:10.1e} {length:>10}")
-    if len(lines) > MOST_LINES + 1:
-        lines = [*lines[: MOST_LINES + 1], f"... and {len(lines) - MOST_LINES - 1} more lines, all in the file"]
-    if result.in_noise.any():
-        lines.append(f"? {result.in_noise.sum()} lengths xi that rounding may have changed by more than 1 %")
-    if result.levels.shape[:2] == (1, 1):
-        energies = {"Free energy per site": result.free_energy_per_site, "Energy per site": result.energy_per_site}
-        known = {name: float(table[0, 0]) for name, table in energies.items() if not math.isnan(table[0, 0])}
-        lines += [f"{name:20}  {value:.10f}" for name, value in known.items()]
-    return lines
+            values = (f"{value:.10f}" for value in result.levels[at][:levels])
+            reached = f"{np.fmax.reduce(result.residual[at]):.1e}"
+            rows.append((str(sample), f"{1 / k:.6f}", f"{k:.6f}", sector, *values, reached, length))
+    lines = in_columns(zip(*rows, strict=True), width=None)[: MOST_LINES + 1]
+    more = int(result.there.sum()) * len(result.sectors) + 1 - len(lines)
+    return [*lines, f"... and {more} more lines, all in the file"] if more else lines
 
 
 def _lacking(result: TransferResult, path: Path) -> list[str]:
@@ -94,19 +107,3 @@ def _longest(lengths: Any, in_noise: Any) -> str:
         return "-"
     length, hidden = max(known)
     return f"{length:.6g}{'?' * hidden}"
-
-
-def _summary(result: TransferResult) -> dict[str, Any]:
-    names = ("residual", "correlation_length", "gap", "free_energy_per_site", "energy_per_site")
-    return {
-        "axes": ["sample", "point", "sector", "level"],
-        "sectors": list(result.sectors),
-        "rows": int(result.there.sum()),
-        "planned_rows": result.planned_rows,
-        "incomplete": np.argwhere(result.incomplete).tolist(),
-        "in_noise": np.argwhere(result.in_noise).tolist(),
-        "k": result.k.tolist(),
-        "k_time": result.k_time.tolist(),
-        "log_eigenvalue": result.levels.tolist(),
-        **{name: getattr(result, name).tolist() for name in names},
-    }
