@@ -263,9 +263,13 @@ def estimate_columns(estimates: dict[str, Estimate]) -> Columns:
     """Four columns of each estimate, without errors that cannot be trusted."""
     columns: Columns = {}
     for name, e in estimates.items():
-        columns |= {name: e.value, f"{name}_error": np.where(e.trusted, e.error, np.nan)}
+        columns |= {name: e.value, f"{name}_error": _trusted_error(e)}
         columns |= {f"{name}_tau": e.tau, f"{name}_trusted": e.trusted}
     return columns
+
+
+def _trusted_error(e: Estimate) -> Array:
+    return np.where(e.trusted, e.error, np.nan)
 
 
 def own_columns(result: Tempered, name: str) -> Columns:
@@ -359,23 +363,16 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
 def printed_table(
     averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> list[str]:
-    """Lines for each temperature, in several tables where columns do not fit; the first begins with ``more``."""
-    first = [averages.axis.symbol, *(f"{value:.5g}" for value in averages.axis.values)]
-    tables = [[first, *([head, *cells] for head, cells in more.items())]]
-    taus: list[list[npt.NDArray[np.float64]]] = [[]]
-    for name in names:
-        e = averages.estimates[name]
-        column = [LABELS.get(name, name), *map(with_error, e.value.tolist(), e.error.tolist(), e.trusted.tolist())]
-        if sum(map(_width, (*tables[-1], column, [_TAU]))) > WIDTH and taus[-1]:
-            tables.append([first])
-            taus.append([])
-        tables[-1].insert(len(taus[-1]) + 1, column)
-        taus[-1].append(e.tau)
-    lines = []
-    for number, (columns, of_each) in enumerate(zip(tables, taus, strict=True)):
-        longest = np.max([np.zeros(len(averages.axis.values)), *of_each], axis=0)
-        columns.append([_TAU, *(f"{tau:.3g}" for tau in longest)])
-        lines += [""] * bool(number) + in_columns(columns)
+    """Lines for each temperature: estimates by name, further columns, and the longest autocorrelation times of these.
+
+    An error that cannot be trusted is a question mark, which a sentence below the table explains.
+    """
+    shown = {name: averages.estimates[name] for name in names}
+    longest = np.max([np.zeros(len(averages.axis.values)), *(e.tau for e in shown.values())], axis=0)
+    columns = [Row(averages.axis.symbol, averages.axis.values).cells]
+    columns += [Row(LABELS.get(name, name), e.value, _trusted_error(e)).cells for name, e in shown.items()]
+    columns += [[head, *cells] for head, cells in more.items()]
+    lines = in_columns([*columns, [_TAU, *(f"{tau:.3g}" for tau in longest)]])
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
             "no error can be given, as the run spans fewer than 64 autocorrelation times or 192 times of the walk "

@@ -138,14 +138,6 @@ class Populations:
         return np.where(self._too_few, np.nan, deviation)
 
 
-class OrderParameter(NamedTuple):
-    """The order parameter that is shown of a run at each step."""
-
-    name: str  # of its column
-    symbol: str  # what heads its column in printed tables
-    value: Averaged  # per site
-
-
 @dataclass(frozen=True)
 class Thermodynamics:
     """Curves of shape (steps,), per site; errors are NaN where a single replica of a single sample allows none."""
@@ -161,11 +153,10 @@ class Thermodynamics:
     signed_magnetization: Averaged  # m per site
     staggered_magnetization: Averaged  # |m_s| per site; NaN where it was not measured
 
-    def order_parameter(self, model: Ising) -> OrderParameter:
-        """Returns mean |m_s| of an antiferromagnet where it was measured, else mean |m|."""
-        if is_antiferromagnet(model) and not np.isnan(self.staggered_magnetization.mean).any():
-            return OrderParameter("abs_staggered_magnetization", "<|m_s|>", self.staggered_magnetization)
-        return OrderParameter("abs_magnetization", "<|m|>", self.magnetization)
+    def order_parameter(self, model: Ising) -> str:
+        """Name of the order parameter: |m_s| of an antiferromagnet where it was measured, else |m|."""
+        staggered = is_antiferromagnet(model) and not np.isnan(self.staggered_magnetization.mean).any()
+        return "abs_staggered_magnetization" if staggered else "abs_magnetization"
 
 
 def thermodynamics(result: Annealed) -> Thermodynamics:

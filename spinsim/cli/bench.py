@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -98,38 +98,27 @@ def warm_up(
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
 
 
-def _of_run(*names: str) -> Mapping[str, Setting]:
-    from spinsim.settings.setting import settings_of
-    from spinsim.settings.shared import RunSettings
+def _settings(**names: str) -> Callable[[], Mapping[str, Setting]]:
+    """Return a function that reads the settings of these names, by the table that has them."""
 
-    return {name: settings_of(RunSettings)[name] for name in names}
+    def read() -> Mapping[str, Setting]:
+        from spinsim.jobs.anneal.settings import AnnealSettings
+        from spinsim.jobs.temper.settings import TemperSettings
+        from spinsim.settings.setting import settings_of
+        from spinsim.settings.shared import RunSettings
 
+        tables = {"run": RunSettings, "anneal": AnnealSettings, "temper": TemperSettings}
+        return {name: settings_of(tables[table])[name] for table, each in names.items() for name in each.split()}
 
-def _of_engine() -> Mapping[str, Setting]:
-    return _of_run("device", "threads", "rng_rounds")
-
-
-def _of_machine() -> Mapping[str, Setting]:
-    return _of_run("device", "threads")
-
-
-def _of_tempering() -> Mapping[str, Setting]:
-    from spinsim.jobs.temper.settings import TemperSettings
-    from spinsim.settings.setting import settings_of
-
-    times = {name: settings_of(TemperSettings)[name] for name in ("measure_every", "swap_every")}
-    return {**_of_engine(), **times}
+    return read
 
 
-def _of_anneals() -> Mapping[str, Setting]:
-    from spinsim.jobs.anneal.settings import AnnealSettings
-    from spinsim.settings.setting import settings_of
-
-    schedule = {name: settings_of(AnnealSettings)[name] for name in ("t_start", "t_stop", "steps", "sweeps")}
-    return {**_of_run("replicas", "device", "threads"), **schedule}
+_OF_MACHINE: Final = _settings(run="device threads")
+_OF_TEMPERING: Final = _settings(run="device threads rng_rounds", temper="measure_every swap_every")
+_OF_ENGINE: Final = _settings(run="device threads rng_rounds")
 
 
-@flags.taking(_of_machine)
+@flags.taking(_OF_MACHINE)
 def transfer(
     given: flags.Given,
     width: Annotated[str | None, Flag(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")] = None,
@@ -145,7 +134,7 @@ def transfer(
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
-    run = flags.filled(given, _of_machine())
+    run = flags.filled(given, _OF_MACHINE())
     where, threads = resolve_device(run["device"]), run["threads"]
     widths = WIDTHS[where] if width is None else _widths(width)
     say(f"{machine(where, threads)}; median of {repeats} timings")
@@ -173,7 +162,7 @@ def _widths(text: str) -> tuple[int, ...]:
     return widths
 
 
-@flags.taking(_of_anneals)
+@flags.taking(_settings(run="replicas device threads", anneal="t_start t_stop steps sweeps"))
 def solve(
     given: flags.Given,
     instances: Annotated[list[Path], typer.Argument(help="Files of problems.", metavar="INSTANCE...")],
@@ -228,7 +217,7 @@ def _told(seconds: list[float], time_limit: float) -> str:
     return f"{len(met)} of {len(seconds)}, median {median}{span}"
 
 
-@flags.taking(_of_engine)
+@flags.taking(_OF_ENGINE)
 def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
 
@@ -236,7 +225,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.metropolis import metropolis_rates
 
-    run = flags.filled(given, _of_engine())
+    run = flags.filled(given, _OF_ENGINE())
     _head(repeats, **run)
     row = "{:28}{:>8}{:>9}  {:15}{:>6}{:>12}{:>10}   {:22}{:>10}   {}".format
     head = "case", "samples", "replicas", "packing", "cores", "updates/ns", "per core"
@@ -247,7 +236,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
         say(row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference))
 
 
-@flags.taking(_of_tempering)
+@flags.taking(_OF_TEMPERING)
 def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
@@ -257,7 +246,7 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.temper import temper_rates
 
-    run = flags.filled(given, _of_tempering())
+    run = flags.filled(given, _OF_TEMPERING())
     _head(repeats, **{name: run[name] for name in ("device", "threads", "rng_rounds")})
     row = "{:40}{:>8}{:>13}{:>7}  {:15}{:>12}   {:22}{:>13}{:>8}{:>14}{:>8}   {}".format
     head = "case", "samples", "temperatures", "copies", "packing", "updates/ns", "range", "sweeps alone", "share"
@@ -269,7 +258,7 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
         say(row(*size, rates[0], rate.rates.span, rates[1], shares[0], rates[2], shares[1], rate.case.reference))
 
 
-@flags.taking(_of_machine)
+@flags.taking(_OF_MACHINE)
 def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
     """Whole commands as users type them, beside the rate of the engine that they drive, in attempted updates/ns.
 
@@ -280,7 +269,7 @@ def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
-    run = flags.filled(given, _of_machine())
+    run = flags.filled(given, _OF_MACHINE())
     say(f"{machine(resolve_device(run['device']), run['threads'])}; engine: median of {repeats} runs, command: one run")
     row = "{:34}{:>10}{:>10}{:>8}{:>9}{:>9}".format
     say(row("case", "engine", "command", "share", "seconds", "file/MB"))
@@ -289,7 +278,7 @@ def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
         say(row(rate.case.name, *rates, f"{rate.seconds:.1f}", f"{rate.file_bytes / 1e6:.1f}"))
 
 
-@flags.taking(_of_engine)
+@flags.taking(_OF_ENGINE)
 def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
 
@@ -299,7 +288,7 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     """
     from spinsim.benchmark.scaling import scaling_rates
 
-    run = flags.filled(given, _of_engine())
+    run = flags.filled(given, _OF_ENGINE())
     _head(repeats, **run)
     row = "{:40}{:8}{:>7}{:>12}  {:12}{:22}{:>10}{:>11}".format
     say(row("case", "growth", "devices", "a ns", "unit", "range", "times one", "of linear"))

@@ -201,7 +201,8 @@ def time_line(seconds: float, rate: float) -> str:
 
 
 def size_line(file_bytes: int, rows: str) -> str:
-    return f"File     at most {readable(file_bytes)} when it is finished{f'; {rows}' if rows else ''}"
+    about = f"; {rows}" if rows else ""
+    return f"File     at most {readable(file_bytes)} before compression, when it is finished{about}"
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spinsim.analysis.tables import Report, Row
+from spinsim.analysis import tables
 from spinsim.engine import resolve_device
 from spinsim.jobs.base import Job
 from spinsim.jobs.reports import head_of_steps
@@ -113,12 +113,12 @@ class TallyJob(Job):
     def describe(self, plan: TallyPlan) -> str:
         return f"Counting bonds of {plan.model.name}"
 
-    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> Report:
-        return Report([Row(key="satisfied", value=result.satisfied[-1]), "Bonds were counted"])
+    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> tables.Report:
+        return tables.Report([tables.Row(key="satisfied", value=result.satisfied[-1]), "Bonds were counted"])
 
-    def show(self, path: Path, result: TallyResult) -> Report:
+    def show(self, path: Path, result: TallyResult) -> tables.Report:
         head = head_of_steps(path, result, 0, len(result.satisfied), result.config["tally"]["times"])
-        return Report([*head, Row("Satisfied", result.satisfied[-1], key="satisfied")])
+        return tables.Report([*head, tables.Row("Satisfied", result.satisfied[-1], key="satisfied")])
 
 
 JOB = TallyJob()

@@ -269,7 +269,7 @@ def averages_by_step(result: AnnealResult) -> list[Row]:
             Row("of all slices", *mean, key="mean_slice_energy_per_site"),
         ]
     averages = thermodynamics(result)
-    order, in_field = averages.order_parameter(result.model).name, result.field is not None
+    order, in_field = averages.order_parameter(result.model), result.field is not None
     magnet, staggered = "abs_magnetization", "abs_staggered_magnetization"
     rows = [temperature]
     if in_field:

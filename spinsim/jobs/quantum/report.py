@@ -266,18 +266,9 @@ def _gaps(result: QuantumResult) -> Columns:
 
 def _of_parity(result: QuantumResult, gaps: Gaps) -> Columns:
     k = np.tile(result.k, len(gaps.gap))
-    return {
-        "gap": gaps.gap.ravel(),
-        "gap_error": gaps.error.ravel(),
-        "energy_gap": gaps.gap.ravel() / k,
-        "energy_gap_error": gaps.error.ravel() / k,
-        "gap_bound": gaps.bound.ravel(),
-        "energy_gap_bound": gaps.bound.ravel() / k,
-        "operators": gaps.operators.ravel(),
-        "levels": gaps.levels.ravel(),
-        "first_time": gaps.first.ravel(),
-        "last_time": gaps.last.ravel(),
-        "chi_squared": gaps.chi_squared.ravel(),
-        "degrees_of_freedom": gaps.freedom.ravel(),
-        "probability": gaps.probability.ravel(),
-    }
+    parts = {"gap": gaps.gap.ravel(), "gap_error": gaps.error.ravel(), "gap_bound": gaps.bound.ravel()}
+    columns: Columns = {**parts, **{f"energy_{name}": values / k for name, values in parts.items()}}
+    others = {"first": "first_time", "last": "last_time", "freedom": "degrees_of_freedom"}
+    for name in ("operators", "levels", "first", "last", "chi_squared", "freedom", "probability"):
+        columns[others.get(name, name)] = getattr(gaps, name).ravel()
+    return columns
