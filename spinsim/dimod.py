@@ -212,7 +212,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         """
         linear = h if isinstance(h, Mapping) else dict(enumerate(h)) if isinstance(h, Sequence) else {}
         for label, value in linear.items():
-            number_in(value, f"the bias of {shown(label)}")
+            number_in(value, "the bias of", label)
         return self.sample(_bqm_of("from_ising", h, J), **parameters)
 
     def sample_qubo(self, Q: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's name)

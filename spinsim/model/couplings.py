@@ -26,6 +26,7 @@ _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
 _LEAST_EXPONENT: Final = -1074  # of float64
 _FEW: Final = 2**9  # numbers that fsum adds up sooner
+IN_CACHE: Final = 2**16  # numbers that are worked on at once
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
 
@@ -113,7 +114,10 @@ def mean_square(rows: Rows, unit: float) -> float:
 def sum_of(values: npt.NDArray[np.float64]) -> float:
     """The sum of all values, rounded once."""
     numbers = values.reshape(-1)
-    return fsum(numbers.tolist() if numbers.size <= _FEW else [float(part.sum()) for part in parts_of(numbers)])
+    if numbers.size <= _FEW:
+        return fsum(numbers.tolist())
+    pieces = (numbers[first : first + IN_CACHE] for first in range(0, numbers.size, IN_CACHE))
+    return fsum(float(part.sum()) for piece in pieces for part in parts_of(piece))
 
 
 def parts_of(values: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
@@ -122,29 +126,27 @@ def parts_of(values: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64
     while rest.any():
         exponent = int(np.frexp(np.abs(rest).max())[1])
         unit = np.ldexp(1.0, max(exponent - room, _LEAST_EXPONENT))
-        part = np.rint(rest / unit) * unit
+        part = rest / unit
+        np.rint(part, out=part)
+        part *= unit
         yield part
         rest = rest - part
 
 
-def lowest_bit(values: Rows) -> int:
-    """Exponent of the coarsest power of two that divides every value; some are not 0."""
-    if values.dtype == np.int8:
-        values = np.array([np.bitwise_or.reduce(np.abs(values), axis=None)], np.float64)
-    mantissa, exponent = np.frexp(values[values != 0])
-    integer = np.abs(mantissa * 2.0**53).astype(np.int64)
-    trailing = np.frexp((integer & -integer).astype(np.float64))[1] - 1
-    return int((exponent - 53 + trailing).min())
+def are_multiples(values: npt.NDArray[np.float64], unit: float) -> bool:
+    """True if all values are whole multiples of a power of two."""
+    numbers = values.reshape(-1)
+    pieces = (numbers[first : first + IN_CACHE] for first in range(0, numbers.size if unit else 0, IN_CACHE))
+    return all((np.rint(piece / unit) * unit == piece).all() for piece in pieces)
 
 
 def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
     """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
-    total, lowest = 0.0, None
+    total = 0.0
     for rows in (couplings, fields):
         values = distinct(rows)
         if are_signs(values):
             total += rows.shape[1]
-            lowest = 0 if lowest is None else min(lowest, 0)
             continue
         if not values.any():
             continue
@@ -156,14 +158,20 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
             )
         sums = sizes.sum(axis=1, dtype=np.int64) if values.dtype == np.int8 else list(map(sum_of, sizes))
         total += float(max(sums)) * (rows.shape[1] // values.shape[1])
-        bits = lowest_bit(values)
-        lowest = bits if lowest is None else min(lowest, bits)
-    if lowest is None:
+    if not total:
         return 1.0, False
-    finest = frexp(total)[1] - _EXACT_BITS
-    if finest < _SMALLEST_EXPONENT:
+    exponent = frexp(total)[1] - _EXACT_BITS
+    if exponent < _SMALLEST_EXPONENT:
         raise InputError(f"couplings and fields add up to {total:g}, too small for float64: rescale them to order 1")
-    return ldexp(1.0, max(lowest, finest)), lowest < finest
+    finest, bits = ldexp(1.0, exponent), 0
+    for rows in (couplings, fields):
+        values = distinct(rows)
+        if values.dtype == np.int8:  # their common divisor is that of all of their bits
+            values = np.array([np.bitwise_or.reduce(values, axis=None)], np.float64)
+        if not are_multiples(values, finest):
+            return finest, True
+        bits |= int(np.bitwise_or.reduce(np.abs(values / finest).astype(np.int64), axis=None))
+    return finest * (bits & -bits), False
 
 
 GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits

@@ -250,16 +250,16 @@ def _of_qubo(qubo: Any, offset: Any = 0.0, name: str = "qubo") -> Quadratic:
         if not isinstance(key, tuple) or len(key) != 2:
             raise InputError(no_pair(key))
         terms.append((site_of(known, key[0]), site_of(known, key[1])))
-        values.append(number_in(value, f"the value of {shown(key)}"))
-    given = _from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
-    return given.check().with_each_pair_once()
+        values.append(number_in(value, "the value of", key))
+    return _from_terms(known, terms, values, vartype=BINARY, offset=number_in(offset, "offset"), name=name)
 
 
 def _from_terms(
     known: dict[Hashable, int], terms: list[tuple[int, int]], values: list[float], **others: object
 ) -> Quadratic:
-    ends = np.array(terms, np.int64).reshape(-1, 2)
-    return Quadratic(len(known), ends, np.array(values, np.float64), labels=tuple(known), **others)  # type: ignore[arg-type]
+    ends, numbers = np.array(terms, np.int64).reshape(-1, 2), np.array(values, np.float64)
+    problem = Quadratic(len(known), ends, numbers, labels=tuple(known), **others)  # type: ignore[arg-type]
+    return problem.check().with_each_pair_once()
 
 
 def _of_graph(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Quadratic:
@@ -283,19 +283,18 @@ def _of_graph(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Q
         at = site_of(known, node)
         if field in data:
             terms.append((at, at))
-            values.append(0.0 + linear * number_in(data[field], f"{field} of node {shown(node)}"))
+            values.append(0.0 + linear * number_in(data[field], f"{field} of node", node))
     for first, second, data in edges:
         if first == second:
             raise InputError(f"an edge joins node {shown(first)} to itself: remove it, s s = 1 is a constant")
         terms.append((known[first], known[second]))
-        values.append(0.0 + quadratic * number_in(data.get(weight, 1.0), f"{weight} of edge {shown((first, second))}"))
+        values.append(0.0 + quadratic * number_in(data.get(weight, 1.0), f"{weight} of edge", (first, second)))
     offset = number_in(about.get("offset", 0.0), "attribute offset of the graph")
     if maxcut and (offset or vartype == BINARY or any(values[: len(values) - len(edges)])):
         raise InputError(
             f"a MaxCut instance has weights of edges alone: leave out its offset, its vartype and {field!r} of nodes"
         )
-    given = _from_terms(known, terms, values, vartype=vartype, offset=offset, is_maxcut=maxcut, name=name)
-    return given.check().with_each_pair_once()
+    return _from_terms(known, terms, values, vartype=vartype, offset=offset, is_maxcut=maxcut, name=name)
 
 
 def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
@@ -321,9 +320,10 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
         return np.asarray(linear, np.float64), rows, columns, np.asarray(pairs, np.float64)
     # dimod rounds the numbers of such models where some of them are integers
     place = {name: site for site, name in enumerate(variables)}
-    linear = [number_in(bqm.linear[name], f"the bias of {shown(name)}") for name in variables]
+    linear = [number_in(bqm.linear[name], "the bias of", name) for name in variables]
     terms = list(bqm.iter_quadratic())
-    biases = [number_in(bias, f"the bias of {_pair(place, one, other)}") for one, other, bias in terms]
+    in_order = place.__getitem__
+    biases = [number_in(bias, "the bias of", tuple(sorted(pair, key=in_order))) for *pair, bias in terms]
     ends = np.array([(place[one], place[other]) for one, other, _ in terms], np.int64).reshape(-1, 2)
     return np.array(linear, np.float64), ends[:, 0], ends[:, 1], np.array(biases, np.float64)
 
@@ -333,11 +333,7 @@ def check_pairs(terms: Any) -> None:
     for key, value in terms.items() if isinstance(terms, Mapping) else ():
         if not isinstance(key, Sized) or len(key) != 2:
             raise InputError(no_pair(key))
-        number_in(value, f"the value of {shown(key)}")
-
-
-def _pair(place: dict[Hashable, int], one: Hashable, other: Hashable) -> str:
-    return shown((one, other) if place[one] < place[other] else (other, one))
+        number_in(value, "the value of", key)
 
 
 def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
@@ -464,6 +460,8 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
         if fold:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused as such values are
                 dense = np.triu(dense) + np.tril(dense, -1).T
+        elif np.array_equal(dense, dense.T):  # one half says all
+            dense = np.triu(dense)
         rows, columns = np.nonzero(dense)
         return rows, columns, dense[rows, columns], sides[0]
     form: Any = sparse.coo_array

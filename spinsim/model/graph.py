@@ -100,7 +100,7 @@ class Graph:
             loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
             if len(loops):
                 raise InputError(f"bond {loops[0]} joins site {edges[loops[0], 0]} to itself: leave it out")
-        return own(edges.astype(np.int32, copy=False))
+        return private_copy(edges.astype(np.int32, copy=False))
 
     @classmethod
     def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
@@ -109,9 +109,9 @@ class Graph:
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
 
-    def identity(self, in_lists: bool) -> Iterator[bytes | memoryview]:
-        """Bytes that identify the graph, in pieces: of its list of bonds, or of its lattice."""
-        if self.lattice is not None and not in_lists:
+    def identity(self) -> Iterator[bytes | memoryview]:
+        """Bytes that identify the graph, in pieces: of its list of bonds, or of its lattice where it has none."""
+        if self.lattice is not None and not self.is_listed:
             yield f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
             return
         pieces = iter([self.edges]) if self.lattice is None or "edges" in vars(self) else self.lattice.edges_in_pieces()
@@ -180,7 +180,7 @@ def _are_bonds_of(lattice: Lattice, edges: npt.NDArray[Any]) -> bool:
     return True
 
 
-def own(array: Array) -> Array:
+def private_copy(array: Array) -> Array:
     """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
 
     One that cannot be written to may be a view of another that can be, so that it is copied as
@@ -196,7 +196,7 @@ def own(array: Array) -> Array:
 
 def frozen(array: Array) -> Array:
     """An array that nobody changes later: of a small one a copy that cannot be written to."""
-    mine = own(array)
+    mine = private_copy(array)
     if mine is not array:
         mine.flags.writeable = False
     return mine

@@ -28,7 +28,7 @@ from spinsim.model.formats.source import Source
 from spinsim.model.graph import Graph
 from spinsim.model.hamiltonian import Hamiltonian
 from spinsim.model.lattice import Lattice, space_of
-from spinsim.model.quadratic import BINARY, SPIN, Labels, Quadratic, are_rounded, as_labels, finite, label_text, sums_at
+from spinsim.model.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, finite, label_text, sums_at
 
 _LARGEST_CHANGE: Final = 1e-5  # of a value by rounding, below what any simulation resolves
 _AT_ONCE: Final = 2**16  # numbers that are widened at once, in a cache
@@ -119,27 +119,25 @@ class Ising(Hamiltonian, Exchanged):
         Raises:
             InputError: where the values cannot be held exactly.
         """
-        spins = problem.check().of_vartype(SPIN)
-        at, linear, ends, pairs = spins.split()
-        sums = sums_at(at, linear, problem.sites)
-        rounded = len(at) > problem.sites and are_rounded(sums, at, linear)
-        # terms of binary variables may become 0 in spins
-        lost = spins is not problem and np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
+        at, linear, ends, pairs, offset = problem.check().split_in(SPIN)
+        sums, rounded = sums_at(at, linear, problem.sites)
         maxcut_weight = fsum(pairs) if problem.is_maxcut else None
         if not pairs.all():
+            if problem.vartype != SPIN:  # values that are not 0 may become 0 in spins
+                rounded = rounded or np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
             ends, pairs = ends[pairs != 0], pairs[pairs != 0]
         model = cls(
             Graph(problem.sites or 1, ends.astype(np.int32)),
             -pairs,
             0.0 - sums if sums.any() else 0.0,  # 0.0 - x, as -x would store -0.0
             name=problem.name,
-            offset=spins.offset,
+            offset=offset,
             maxcut_weight=maxcut_weight,
             labels=problem.labels if problem.sites else (),
             vartype=problem.vartype,
         )
         model.problem = replace(problem, labels=model.labels)
-        model.rounded = bool(model.rounded or rounded or lost)
+        model.rounded = bool(model.rounded or rounded)
         return model
 
     @property
@@ -189,8 +187,9 @@ class Ising(Hamiltonian, Exchanged):
                 f"couplings and fields of {self.name} are multiples of one quantum, so that energies are exact, which "
                 f"changes some by up to {100 * self.rounding_error:.3g} %: values so different do not fit one model"
             )
-        least = self.problem.least if self.rounded and self.problem is not None else 0.0
-        if least and self.quantum > _LARGEST_CHANGE * least:
+        sizes = np.abs(self.problem.values) if self.rounded and self.problem is not None else np.zeros(0)
+        least = float(sizes[sizes > 0].min(initial=np.inf))
+        if self.quantum > _LARGEST_CHANGE * least:
             return (
                 f"energies of {self.name} are searched in steps of {self.quantum:.3g}, while its least value is "
                 f"{least:.3g}: values so different do not fit one model, so lower the largest, such as penalties"
@@ -203,7 +202,7 @@ class Ising(Hamiltonian, Exchanged):
         Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
         values as one number.
         """
-        return sha256_of(self, self.graph.is_listed, self.drawn)
+        return _sha256_of(self)
 
     def in_field(self, field: float) -> Ising:
         """This model in a uniform field, which is added to its own fields.
@@ -262,10 +261,10 @@ class Ising(Hamiltonian, Exchanged):
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
 
 
-def sha256_of(model: Ising, in_lists: bool, drawn: Drawn | None) -> str:
-    """SHA-256 of a model; in lists bonds, couplings and fields count one by one, else how couplings are drawn."""
+def _sha256_of(model: Ising) -> str:
     digest = hashlib.sha256(f"{model.sites} {model.offset!r} {model.maxcut_weight!r}".encode())
-    for piece in model.graph.identity(in_lists):
+    in_lists, drawn = model.graph.is_listed, model.drawn
+    for piece in model.graph.identity():
         digest.update(piece)
     if model.terms is not None:
         digest.update(b"terms" + model.terms.tobytes())

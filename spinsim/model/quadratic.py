@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, WrongTypeError
-from spinsim.inputs.numbers import check_whole
+from spinsim.inputs.numbers import LARGEST, check_whole
 from spinsim.inputs.texts import shown
-from spinsim.model.couplings import lowest_bit, parts_of
+from spinsim.model.couplings import IN_CACHE, are_multiples, parts_of, sum_of
 
 SPIN: Final = "SPIN"
 BINARY: Final = "BINARY"
@@ -57,12 +57,6 @@ class Quadratic:
     def names(self) -> Labels:
         return self.labels or range(self.sites)
 
-    @property
-    def least(self) -> float:
-        """The least |value| that is not 0; 0 where there is none."""
-        sizes = np.abs(self.values[self.values != 0])
-        return float(sizes.min()) if len(sizes) else 0.0
-
     def check(self, in_order: bool = False) -> Quadratic:
         """The problem itself; ``in_order`` where the order of variables in a term is not the caller's."""
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
@@ -91,10 +85,10 @@ class Quadratic:
     def added_up(self) -> tuple[Values, Ends, Values]:
         """One linear value for each variable, then ends and value of each pair, as it was met first."""
         at, linear, ends, pairs = self.split()
-        low, high = np.sort(ends, axis=1).T if len(ends) else (np.empty(0, np.int64),) * 2
-        _, first, of_pair = np.unique(low * self.sites + high, return_index=True, return_inverse=True)
+        _, first, of_pair = np.unique(pair_numbers(ends, self.sites), return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
-        return sums_at(at, linear, self.sites), ends[first[order]], sums_at(of_pair, pairs, len(first))[order]
+        sums, _ = sums_at(of_pair, pairs, len(first))
+        return sums_at(at, linear, self.sites)[0], ends[first[order]], sums[order]
 
     def each_once(self) -> tuple[Ends, Values, int]:
         """Ends and values of linear terms that are not 0, then of the pairs, none twice; the number of the former."""
@@ -104,27 +98,34 @@ class Quadratic:
 
     def with_each_pair_once(self) -> Quadratic:
         """This problem with one term for each pair: of several one bond is made, which costs less than several."""
-        low, high = np.sort(self.ends, axis=1).T
-        keys = np.sort(low * self.sites + high)
-        if (keys[1:] != keys[:-1]).all():
+        numbers = pair_numbers(self.ends, self.sites)
+        if (numbers[1:] > numbers[:-1]).all():  # as of a dense matrix
+            return self
+        numbers.sort()
+        if (numbers[1:] > numbers[:-1]).all():
             return self
         ends, values, _ = self.each_once()
         return replace(self, ends=ends, values=values)
 
-    def of_vartype(self, vartype: str) -> Quadratic:
-        """This problem in other variables, z = s or x = (1 + s) / 2; only its own has the values as given."""
-        if vartype == self.vartype:
-            return self
+    def split_in(self, vartype: str) -> tuple[npt.NDArray[np.int64], Values, Ends, Values, float]:
+        """``split`` of this problem in other variables, z = s or x = (1 + s) / 2, and its constant in them."""
         at, linear, ends, pairs = self.split()
+        if vartype == self.vartype:
+            return at, linear, ends, pairs, self.offset
         if vartype == SPIN:  # b x x' = b/4 (1 + s + s' + s s') and a x = a/2 (1 + s)
             linear, pairs = linear / 2, pairs / 4
             offset, of_ends = _total(self.offset, linear, pairs), pairs
         else:  # b s s' = b (4 x x' - 2 x - 2 x' + 1) and a s = a (2 x - 1)
             offset = _total(self.offset, -linear, pairs)
             linear, of_ends, pairs = 2 * linear, -2 * pairs, 4 * pairs
-        sites = np.concatenate([at, *ends.T])
-        changed = np.concatenate([np.stack([sites, sites], axis=1), ends])
-        values = np.concatenate([linear, of_ends, of_ends, pairs])
+        return np.concatenate([at, *ends.T]), np.concatenate([linear, of_ends, of_ends]), ends, pairs, offset
+
+    def of_vartype(self, vartype: str) -> Quadratic:
+        """This problem in other variables; only its own has the values as given."""
+        if vartype == self.vartype:
+            return self
+        at, linear, ends, pairs, offset = self.split_in(vartype)
+        changed, values = np.concatenate([np.stack([at, at], axis=1), ends]), np.concatenate([linear, pairs])
         return replace(self, ends=changed, values=values, vartype=vartype, offset=offset, is_maxcut=False)
 
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
@@ -146,49 +147,56 @@ class Quadratic:
 
 def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
     """Entries of a matrix with each pair once; None where some pairs stand in both halves that are no mirror images."""
-    upper, lower = ends[:, 0] < ends[:, 1], ends[:, 0] > ends[:, 1]
-    side = int(ends.max(initial=0)) + 1
-    above, below = (np.sort(ends[half], axis=1) @ (side, 1) for half in (upper, lower))
-    if not np.isin(above, below).any():
-        return ends, values
-    halves = (ends[upper], values[upper]), (ends[lower][:, ::-1], values[lower])
-    orders = [np.lexsort((pairs[:, 1], pairs[:, 0])) for pairs, _ in halves]
-    for one, other in zip(*halves, strict=True):
-        if not np.array_equal(one[orders[0]], other[orders[1]], equal_nan=True):
-            return None
-    return ends[~lower], values[~lower]
+    is_lower = ends[:, 0] > ends[:, 1]
+    numbers, side = pair_numbers(ends, int(ends.max(initial=0)) + 1), []
+    for half in (ends[:, 0] < ends[:, 1], is_lower):
+        order = np.argsort(numbers[half], kind="stable")
+        side.append((numbers[half][order], values[half][order]))
+    (above, upper), (below, lower) = side
+    if np.array_equal(above, below) and np.array_equal(upper, lower, equal_nan=True):
+        return ends[~is_lower], values[~is_lower]
+    return None if np.isin(above, below).any() else (ends, values)
 
 
-def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> Values:
-    """The sum of the values at each place, rounded once, whatever their order."""
+def pair_numbers(ends: Ends, sites: int) -> npt.NDArray[np.int64]:
+    """A number for each term, the same for both orders of a pair."""
+    first, second = ends.T
+    return np.asarray(np.minimum(first, second) * sites + np.maximum(first, second))
+
+
+def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> tuple[Values, bool]:
+    """The sum of the values at each place, rounded once, whatever their order; and True if any was rounded."""
     sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
-    if not values.any() or np.abs(values).sum() < 2.0**52 * np.ldexp(1.0, lowest_bit(values)):
-        return sums  # every partial sum is exact
-    doubtful = np.flatnonzero((np.bincount(at, minlength=places) > 2)[at])  # a sum of two is rounded once
-    doubtful = doubtful[np.argsort(at[doubtful], kind="stable")]
-    spots, first = np.unique(at[doubtful], return_index=True)
-    sums[spots] = [fsum(part) for part in np.split(values[doubtful], first[1:])] if len(spots) else []
-    return sums
-
-
-def are_rounded(sums: Values, at: npt.NDArray[np.int64], values: Values) -> bool:
-    """True if some of the sums at all places are not exactly those of the values."""
-    every = np.concatenate([at, np.arange(len(sums))])
-    return bool(sums_at(every, np.concatenate([values, -sums]), len(sums)).any())
+    largest = float(np.abs(values).sum())
+    if not largest or are_multiples(values, np.ldexp(1.0, np.frexp(largest)[1] - 52)):
+        return sums, False  # every partial sum is exact
+    most = max(places, IN_CACHE)
+    pieces = [slice(first, first + most) for first in range(0, len(values), most)]
+    parts = [np.bincount(at[piece], part, places) for piece in pieces for part in parts_of(values[piece])]
+    rounded = False
+    for place, exact in enumerate(np.transpose(parts).tolist()):
+        sums[place] = fsum(exact)
+        rounded = rounded or fsum([*exact, -sums[place]]) != 0
+    return sums, rounded
 
 
 def _total(offset: float, *parts: Values) -> float:
-    return fsum(np.concatenate([[offset], *parts]).tolist())
+    return sum_of(np.concatenate([[offset], *parts]))
 
 
-def number_in(value: object, name: str) -> float:
+def number_in(value: object, name: str, *labels: object) -> float:
+    """A value as a float; refusals call it by a name and the labels of its term, if it has any."""
+    if type(value) is float:
+        return value
     try:
         if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:
-        raise WrongTypeError(f"{name} is {shown(value)}: give a finite number") from error
-    check_whole(value, name)
+        term = " ".join([name, *map(shown, labels)])
+        raise WrongTypeError(f"{term} is {shown(value)}: give a finite number") from error
+    if abs(number) >= LARGEST:
+        check_whole(value, " ".join([name, *map(shown, labels)]))
     return number
 
 

@@ -38,7 +38,7 @@ def check_targets(model: Ising, targets: npt.ArrayLike) -> Array:
     for sample, value in enumerate(wanted.tolist()):
         best = model.once(_bound, sample)
         cannot = "more" if model.maxcut_weight is not None else "less"
-        if not met(model, best, value).all():
+        if not reached(model, best, value).all():
             raise InputError(
                 f"target {_digits(value)} is {cannot} than any {value_name(model)} of {model.name}, whose bound is "
                 f"{_digits(value_of(model, best))}: give one that a state can have"
@@ -58,7 +58,7 @@ def _bound(model: Ising, sample: int) -> float:
     return -float(sizes) * model.quantum
 
 
-def met(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def reached(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """True where energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
     Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that

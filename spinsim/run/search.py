@@ -15,7 +15,7 @@ from spinsim.inputs.numbers import read_grid
 from spinsim.inputs.texts import count
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
-from spinsim.model.targets import check_targets, met, value_name, value_of
+from spinsim.model.targets import check_targets, reached, value_name, value_of
 from spinsim.record import Record
 from spinsim.store.contents import Arrays, Contents, Series
 
@@ -206,7 +206,7 @@ class Search:
             self._lowest_met = float(lowest[0])
             self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, self._lowest_met)):.10g}")
         if self.target is not None:
-            new = np.isnan(self.met_seconds) & met(self._model, lowest, self.target)
+            new = np.isnan(self.met_seconds) & reached(self._model, lowest, self.target)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -18,7 +18,7 @@ from spinsim.inputs.arguments import public
 from spinsim.inputs.numbers import as_floats
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.model.targets import met
+from spinsim.model.targets import reached
 from spinsim.observables.measured import STAGGERED
 from spinsim.packing import Bits, States, unpacked_spins
 from spinsim.record import Record
@@ -82,7 +82,7 @@ class Anneals(Outcome):
         """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
         given = self.target if target is None else as_floats(target, "target")
         wanted = np.atleast_1d(np.asarray(given, np.float64))
-        hits = [met(model, energy, wanted).sum(axis=1) for energy in self.energy]
+        hits = [reached(model, energy, wanted).sum(axis=1) for energy in self.energy]
         return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
 
 

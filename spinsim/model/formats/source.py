@@ -334,7 +334,8 @@ def lines_of(ends: Ends, values: Values | None, mark: str = "") -> str:
 
 
 def number(value: float) -> str:
-    return np.format_float_positional(value, trim="-")
+    text = repr(float(value))
+    return np.format_float_positional(value, trim="-") if "e" in text else text.removesuffix(".0")
 
 
 ROOM_A_BYTE: Final = 16  # of text, while it is read

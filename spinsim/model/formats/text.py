@@ -34,6 +34,7 @@ from spinsim.model.quadratic import (
     Quadratic,
     Values,
     one_half,
+    pair_numbers,
     plain_label,
     site_of,
 )
@@ -93,9 +94,8 @@ def read_biq_mac(source: Source) -> Quadratic:
 
 def repeated(ends: Ends, sites: int) -> npt.NDArray[np.bool_]:
     """True for each term whose pair a term above has, in either order; sites count up to ``sites``."""
-    low, high = np.sort(ends, axis=1).T
     again = np.ones(len(ends), np.bool_)
-    again[np.unique(low * (sites + 1) + high, return_index=True)[1]] = False
+    again[np.unique(pair_numbers(ends, sites + 1), return_index=True)[1]] = False
     return again
 
 

@@ -8,14 +8,14 @@ from places import DATA
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.model.targets import check_targets, met, value_of
+from spinsim.model.targets import check_targets, reached, value_of
 
 
 def test_cuts_are_to_be_reached_or_exceeded() -> None:
     model = ss.read_instance(DATA / "G11.txt")
     energy = model.maxcut_weight - 2 * np.array([[563.0, 564.0, 565.0]])
     np.testing.assert_array_equal(value_of(model, energy), [[563, 564, 565]])
-    np.testing.assert_array_equal(met(model, energy, [564]), [[False, True, True]])
+    np.testing.assert_array_equal(reached(model, energy, [564]), [[False, True, True]])
 
 
 def test_energies_have_the_constant_of_the_problem() -> None:
@@ -23,9 +23,9 @@ def test_energies_have_the_constant_of_the_problem() -> None:
     result = ss.anneal(model, steps=5, sweeps=5, replicas=4)
     reported = result.best.energy
     assert reported == pytest.approx(-0.9)
-    assert met(model, result.best_energy, [reported]).all()
-    assert met(model, result.best_energy, [np.nextafter(reported, -1)]).all()  # 0.1 is no multiple of the quantum
-    assert not met(model, result.best_energy, [reported - 1e-9]).any()
+    assert reached(model, result.best_energy, [reported]).all()
+    assert reached(model, result.best_energy, [np.nextafter(reported, -1)]).all()  # 0.1 is no multiple of the quantum
+    assert not reached(model, result.best_energy, [reported - 1e-9]).any()
 
 
 @pytest.mark.parametrize("kind", ["integer", "float"])
@@ -40,8 +40,8 @@ def test_targets_of_others_are_met(kind: str) -> None:
         states = (np.arange(256)[:, None] >> np.arange(8)) & 1
         energy = sum((bias * states[:, i] * states[:, j] for (i, j), bias in biases.items()), np.full(256, offset))
         lowest = model.energy((2 * states.T - 1).astype(np.int8)[None]).min()
-        assert met(model, [[lowest]], [energy.min()]).all()
-        assert not met(model, [[lowest]], [energy.min() - 1e-6]).any()
+        assert reached(model, [[lowest]], [energy.min()]).all()
+        assert not reached(model, [[lowest]], [energy.min() - 1e-6]).any()
 
 
 def test_what_was_rounded_meets_the_target_of_its_own_values() -> None:
@@ -50,8 +50,8 @@ def test_what_was_rounded_meets_the_target_of_its_own_values() -> None:
     result = ss.anneal(model, steps=20, sweeps=20, replicas=64)
     assert model.rounded
     exact = result.best.values @ matrix @ result.best.values
-    assert met(model, result.best_energy.min(axis=1, keepdims=True), [exact]).all()
-    assert not met(model, result.best_energy, [exact - 1e-9]).any()
+    assert reached(model, result.best_energy.min(axis=1, keepdims=True), [exact]).all()
+    assert not reached(model, result.best_energy, [exact - 1e-9]).any()
 
 
 @pytest.mark.parametrize(
