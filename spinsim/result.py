@@ -66,7 +66,7 @@ class Result(Described):
         return text_attributes(self.record)
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         size = {"model": self.model.name, "size": count(self.model.sites, "site")}
         samples = {"samples": count(self.model.samples, "sample")}
         return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}

@@ -58,7 +58,7 @@ class Configurations(Described):
         return prod(self.shape)
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         along = f"({', '.join(self.axes)}) = {self.shape}"
         return {"number": count(len(self), "configuration"), "size": count(self.sites, "site"), "axes": along}
 

@@ -242,7 +242,7 @@ class Simulation(Described):
         return cast("Engine", self._engine)
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         values = np.unique(self._temperature)
         said = f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
         return {

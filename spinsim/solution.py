@@ -57,7 +57,7 @@ class Solution(Described):
         return dict(zip(self.labels, self.values.tolist(), strict=True))
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         cut = {} if self.cut is None else {"cut": f"cut {self.cut:.15g}"}
         return {"size": count(len(self.values), "site"), "energy": f"energy {self.energy:.15g}"} | cut
 

@@ -13,7 +13,6 @@ import re
 import shlex
 import textwrap
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from operator import index
 from typing import Any, Final
 
@@ -73,17 +72,17 @@ class Described:
     """An object that shows itself in one line, and in a notebook as a small table."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self._facts.values())})"
+        return f"{type(self).__name__}({', '.join(self._summary.values())})"
 
     def _repr_html_(self) -> str:
         import html
 
-        facts = ((html.escape(name), html.escape(value)) for name, value in self._facts.items())
+        facts = ((html.escape(name), html.escape(value)) for name, value in self._summary.items())
         rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in facts)
         return f"<table><caption>{html.escape(type(self).__name__)}</caption>{rows}</table>"
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         raise NotImplementedError
 
 
@@ -189,6 +188,8 @@ def from_inverse(word: str, names: Collection[str]) -> str:
 
 def alike(word: str, valid: Collection[str], most: int = 1) -> list[str]:
     """Return the valid names that a word is surely a misspelling of."""
+    from difflib import get_close_matches  # which takes long to load
+
     names = {_plain(name): name for name in valid}
     return [names[close] for close in get_close_matches(_plain(word), names, most, _SURE)]
 

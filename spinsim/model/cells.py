@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite, log, sqrt
 from typing import Final, NamedTuple
 
@@ -50,19 +51,19 @@ class UnitCell:
     parts: int = 1  # into how many parts ``positions`` divide a step
     transition: float | None = None  # temperature of the ferromagnet's transition, J = k_B = 1, where it has one
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         return len(self.vectors)
 
-    @property
+    @cached_property
     def sites(self) -> int:
         return len(self.positions)
 
-    @property
+    @cached_property
     def coordination(self) -> int:
         return 2 * len(self.bonds) // self.sites
 
-    @property
+    @cached_property
     def is_rectangular(self) -> bool:
         """True if a cell is one site whose bond number a goes to the next site along axis a."""
         return self.sites == 1 and [bond.step for bond in self.bonds] == _unit_steps(self.dimension)

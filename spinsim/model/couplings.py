@@ -133,7 +133,7 @@ def parts_of(values: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64
         rest = rest - part
 
 
-def are_multiples(values: npt.NDArray[np.float64], unit: float) -> bool:
+def are_multiples(values: Rows, unit: float) -> bool:
     """True if all values are whole multiples of a power of two."""
     numbers = values.reshape(-1)
     pieces = (numbers[first : first + IN_CACHE] for first in range(0, numbers.size if unit else 0, IN_CACHE))

@@ -124,7 +124,7 @@ class Ising(Hamiltonian, Exchanged):
         maxcut_weight = fsum(pairs) if problem.is_maxcut else None
         if not pairs.all():
             if problem.vartype != SPIN:  # values that are not 0 may become 0 in spins
-                rounded = rounded or np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3])
+                rounded |= bool(np.count_nonzero(pairs) < np.count_nonzero(problem.split()[3]))
             ends, pairs = ends[pairs != 0], pairs[pairs != 0]
         model = cls(
             Graph(problem.sites or 1, ends.astype(np.int32)),
@@ -146,7 +146,7 @@ class Ising(Hamiltonian, Exchanged):
         return f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}" if len(self.labels) else "no variables"
 
     @property
-    def _facts(self) -> dict[str, str]:
+    def _summary(self) -> dict[str, str]:
         facts = {"model": self.name, "size": self.size_in_words, "samples": count(self.samples, "sample")}
         if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
@@ -202,7 +202,25 @@ class Ising(Hamiltonian, Exchanged):
         Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
         values as one number.
         """
-        return _sha256_of(self)
+        digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
+        in_lists, drawn = self.graph.is_listed, self.drawn
+        for piece in self.graph.identity():
+            digest.update(piece)
+        if self.terms is not None:
+            digest.update(b"terms" + self.terms.tobytes())
+        if drawn is not None and not in_lists:
+            digest.update(f"pm-j {drawn.bond_fraction!r} {drawn.seed} {drawn.first} {drawn.samples}".encode())
+            given = [self.fields]
+        else:
+            given = [self.couplings, self.fields]
+        for sample in range(self.samples):
+            for rows in given if in_lists else map(one_if_equal, given):
+                row, kind = rows[sample % len(rows)], "<f8" if in_lists or rows.dtype != np.int8 else "i1"
+                for first in range(0, row.size, _AT_ONCE):
+                    digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
+        if isinstance(self.labels, tuple):
+            digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
+        return digest.hexdigest()
 
     def in_field(self, field: float) -> Ising:
         """This model in a uniform field, which is added to its own fields.
@@ -259,28 +277,6 @@ class Ising(Hamiltonian, Exchanged):
         if self.maxcut_weight is None:
             raise MissingError(f"model {self.name} is not a MaxCut instance: it has no cut")
         return (self.maxcut_weight - np.asarray(energy, np.float64)) / 2
-
-
-def _sha256_of(model: Ising) -> str:
-    digest = hashlib.sha256(f"{model.sites} {model.offset!r} {model.maxcut_weight!r}".encode())
-    in_lists, drawn = model.graph.is_listed, model.drawn
-    for piece in model.graph.identity():
-        digest.update(piece)
-    if model.terms is not None:
-        digest.update(b"terms" + model.terms.tobytes())
-    if drawn is not None and not in_lists:
-        digest.update(f"pm-j {drawn.bond_fraction!r} {drawn.seed} {drawn.first} {drawn.samples}".encode())
-        given = [model.fields]
-    else:
-        given = [model.couplings, model.fields]
-    for sample in range(model.samples):
-        for rows in given if in_lists else map(one_if_equal, given):
-            row, kind = rows[sample % len(rows)], "<f8" if in_lists or rows.dtype != np.int8 else "i1"
-            for first in range(0, row.size, _AT_ONCE):
-                digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
-    if isinstance(model.labels, tuple):
-        digest.update("\n".join(["labels", *map(label_text, model.labels)]).encode())
-    return digest.hexdigest()
 
 
 def described(model: Ising) -> dict[str, Any]:

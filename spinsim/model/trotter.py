@@ -67,7 +67,8 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
         slices: Even, 2 or more.
         by_term: True if bonds in space, with the fields, and bonds in time are two terms, whose inverse temperatures
             K_s and K_tau may differ: the general form.
-        powers: True if fourth powers of overlaps are to be measured, whose sums must fit 64 bits.
+        powers: True if fourth powers of overlaps are to be measured, whose sums, up to slices times sites^4, must fit
+            signed 64 bits.
 
     Raises:
         InputError: for slices that are not even or fewer than 2, a model that has slices already, and sizes that do not
@@ -76,8 +77,12 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
     slices = check_slices(slices)
     if space.graph.slices > 1:
         raise InputError(f"model {space.name} has {space.graph.slices} slices in time already: give the one in space")
-    if powers:
-        check_powers(space.sites, slices)
+    if powers and slices * space.sites**4 >= 2**63:
+        most = int((2**63 / slices) ** 0.25)
+        raise InputError(
+            f"{space.sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at "
+            "most"
+        )
     bonds = (space.bonds + space.sites) * slices
     needed = bonds * (_BOND_BYTES + _COUPLING_BYTES * space.samples)
     require(needed, f"{space.name} in {slices} slices", "give fewer slices, samples or sites")
@@ -104,15 +109,6 @@ def first_slice(model: Ising) -> Ising:
     ends = number[model.graph.edges]
     inside = (ends >= 0).all(axis=1)
     return Ising(Graph(len(first), ends[inside]), model.couplings[:, inside], model.fields[:, first])
-
-
-def check_powers(sites: int, slices: int) -> None:
-    """Refuse a space whose sums of fourth powers of overlaps, slices times sites^4, do not fit signed 64 bits."""
-    if slices * sites**4 >= 2**63:
-        most = int((2**63 / slices) ** 0.25)
-        raise InputError(
-            f"{sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at most"
-        )
 
 
 def _of_graph(space: Graph, slices: int) -> Graph:

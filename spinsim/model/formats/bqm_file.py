@@ -5,6 +5,7 @@ Source: the format specification in dimod's documentation of that function.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import Any, Final
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.model.formats.source import MOST_SITES, Source
-from spinsim.model.quadratic import BINARY, SPIN, Labels, Quadratic, as_labels, label_of, one_half, plain_label
+from spinsim.model.quadratic import BINARY, SPIN, Quadratic, as_labels, label_of, one_half, plain_label
 
 MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"
@@ -24,82 +25,71 @@ _PAD: Final = 64  # headers and labels end at multiples of so many bytes
 
 def read(source: Source) -> Quadratic:
     try:
-        return _Reader(source).problem()
+        return _problem(source, io.BytesIO(source.data[len(MAGIC) :]))
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{source.name} is a damaged BQM file of dimod: take another copy of it") from error
 
 
-class _Reader:
-    """The parts of a file, one after the other."""
-
-    def __init__(self, source: Source) -> None:
-        self._source, self._rest = source, memoryview(source.data)[len(MAGIC) :]
-        version = bytes(self._next(2))
-        if version[0] not in (1, 2):
-            raise InputError(f"{source.name} has version {version[0]} of dimod's format: write it as version 2")
-        self._version = version[0]
-        self._about = json.loads(bytes(self._next(self._number())).decode("ascii"))
-
-    def problem(self) -> Quadratic:
-        about = self._about
-        sites, pairs = (self._whole(number) for number in about["shape"])
-        value = np.dtype({"float64": "<f8", "float32": "<f4"}[about["dtype"]])
-        outer, start = (self._integer(about[name]) for name in ("itype", "ntype"))
-        if about["vartype"] not in (SPIN, BINARY):
-            raise InputError(f"{self._source.name} has variables of other kinds: write a binary quadratic model")
-        offset = self._array(value, 1)[0]
-        linear = self._array(np.dtype([("start", start), ("value", value)]), sites)
-        quadratic = self._array(np.dtype([("other", outer), ("value", value)]), 2 * pairs)
-        begin = np.append(linear["start"].astype(np.int64), 2 * pairs)
-        if begin[0] or (np.diff(begin) < 0).any():
+def _problem(source: Source, file: io.BytesIO) -> Quadratic:
+    version = _next(file, 2)[0]
+    if version not in (1, 2):
+        raise InputError(f"{source.name} has version {version} of dimod's format: write it as version 2")
+    about = _json(file)
+    sites, pairs = about["shape"]
+    if not all(type(number) is int and 0 <= number <= MOST_SITES for number in (sites, pairs)):
+        raise ValueError
+    if about["vartype"] not in (SPIN, BINARY):
+        raise InputError(f"{source.name} has variables of other kinds: write a binary quadratic model")
+    value = np.dtype({"float64": "<f8", "float32": "<f4"}[about["dtype"]])
+    offset = float(_array(file, value, 1)[0])
+    linear = _array(file, np.dtype([("start", _integer(about["ntype"])), ("value", value)]), sites)
+    quadratic = _array(file, np.dtype([("other", _integer(about["itype"])), ("value", value)]), 2 * pairs)
+    begin = np.append(linear["start"].astype(np.int64), 2 * pairs)
+    if begin[0] or (np.diff(begin) < 0).any():
+        raise ValueError
+    own, other = np.repeat(np.arange(sites), np.diff(begin)), quadratic["other"].astype(np.int64)
+    if len(other) and not (other.min() >= 0 and other.max() < sites):
+        raise ValueError
+    half = one_half(np.stack([own, other], axis=1), quadratic["value"].astype(np.float64))
+    if half is None or len(half[1]) != pairs:
+        raise ValueError
+    names = about["variables"]
+    if version > 1 and names:
+        if _next(file, len(_LABELS)) != _LABELS:
             raise ValueError
-        own, other = np.repeat(np.arange(sites), np.diff(begin)), quadratic["other"].astype(np.int64)
-        if len(other) and not (other.min() >= 0 and other.max() < sites):
-            raise ValueError
-        half = one_half(np.stack([own, other], axis=1), quadratic["value"].astype(np.float64))
-        if half is None or len(half[1]) != pairs:
-            raise ValueError
-        ends, values = half
-        order = np.lexsort((ends[:, 1], ends[:, 0]))
-        every, vartype, labels = np.arange(sites), about["vartype"], self._labels(sites)
-        ends = np.concatenate([np.stack([every, every], axis=1), ends[order]])
-        values = np.concatenate([linear["value"].astype(np.float64), values[order]])
-        is_maxcut = about.get("maxcut") is True and vartype == SPIN and not linear["value"].any() and not offset
-        return Quadratic(sites, ends, values, vartype, float(offset), labels, is_maxcut, self._source.model_name)
+        names = _json(file)
+    labels = as_labels([label_of(label) for label in names], sites) if names else range(sites)
+    order, every = np.lexsort((half[0][:, 1], half[0][:, 0])), np.arange(sites)
+    ends = np.concatenate([np.stack([every, every], axis=1), half[0][order]])
+    values = np.concatenate([linear["value"].astype(np.float64), half[1][order]])
+    is_graph = about["vartype"] == SPIN and not linear["value"].any() and not offset
+    is_maxcut = about.get("maxcut") is True and is_graph
+    return Quadratic(sites, ends, values, about["vartype"], offset, labels, is_maxcut, source.model_name)
 
-    def _labels(self, sites: int) -> Labels:
-        said = self._about["variables"]
-        if self._version > 1 and said:
-            if bytes(self._next(len(_LABELS))) != _LABELS:
-                raise ValueError
-            said = json.loads(bytes(self._next(self._number())).decode("ascii"))
-        return as_labels([label_of(label) for label in said], sites) if said else range(sites)
 
-    def _array(self, dtype: np.dtype[Any], many: int) -> npt.NDArray[Any]:
-        return np.frombuffer(self._next(many * dtype.itemsize), dtype)
+def _json(file: io.BytesIO) -> Any:
+    """What stands in JSON behind its size."""
+    size = int.from_bytes(_next(file, 4), "little")
+    return json.loads(_next(file, size).decode("ascii"))
 
-    def _number(self) -> int:
-        return int.from_bytes(self._next(4), "little")
 
-    def _next(self, size: int) -> memoryview:
-        if size > len(self._rest):
-            raise ValueError
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        return taken
+def _array(file: io.BytesIO, dtype: np.dtype[Any], many: int) -> npt.NDArray[Any]:
+    return np.frombuffer(_next(file, many * dtype.itemsize), dtype)
 
-    @staticmethod
-    def _whole(number: Any) -> int:
-        if type(number) is not int or not 0 <= number <= MOST_SITES:
-            raise ValueError
-        return number
 
-    @staticmethod
-    def _integer(name: Any) -> np.dtype[Any]:
-        if not (isinstance(name, str) and _INTEGER.fullmatch(name)):
-            raise ValueError
-        return np.dtype(name).newbyteorder("<")
+def _next(file: io.BytesIO, size: int) -> bytes:
+    taken = file.read(size)
+    if len(taken) < size:
+        raise ValueError
+    return taken
+
+
+def _integer(name: Any) -> np.dtype[Any]:
+    if not (isinstance(name, str) and _INTEGER.fullmatch(name)):
+        raise ValueError
+    return np.dtype(name).newbyteorder("<")
 
 
 def write(problem: Quadratic) -> bytes:

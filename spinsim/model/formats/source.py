@@ -352,11 +352,8 @@ class Compression(NamedTuple):
     options: dict[str, int]  # so that equal contents make equal files
 
     def compress(self, content: bytes) -> bytes:
-        module = self._load(
-            f"the suffix {self.suffix} asks for {self.name}", "give another suffix, such as .gz, or none"
-        )
-        compressed: bytes = module.compress(content, **self.options)
-        return compressed
+        module = self._load(f"the suffix {self.suffix} asks for {self.name}", "give another, such as .gz, or none")
+        return bytes(module.compress(content, **self.options))
 
     def contents(self, data: bytes, name: str) -> bytes:
         """The content of a file in memory, all its parts; refused as soon as more unpacks than memory has room for."""
