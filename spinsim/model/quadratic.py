@@ -167,14 +167,14 @@ def pair_numbers(ends: Ends, sites: int) -> npt.NDArray[np.int64]:
 def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> tuple[Values, bool]:
     """The sum of the values at each place, rounded once, whatever their order; and True if any was rounded."""
     sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
+    several = np.flatnonzero(np.bincount(at, minlength=places) > 1)
     largest = float(np.abs(values).sum())
-    if not largest or are_multiples(values, np.ldexp(1.0, np.frexp(largest)[1] - 52)):
+    if not (len(several) and largest) or are_multiples(values, np.ldexp(1.0, np.frexp(largest)[1] - 52)):
         return sums, False  # every partial sum is exact
-    most = max(places, IN_CACHE)
+    most, rounded = max(places, IN_CACHE), False
     pieces = [slice(first, first + most) for first in range(0, len(values), most)]
-    parts = [np.bincount(at[piece], part, places) for piece in pieces for part in parts_of(values[piece])]
-    rounded = False
-    for place, exact in enumerate(np.transpose(parts).tolist()):
+    parts = [np.bincount(at[piece], part, places)[several] for piece in pieces for part in parts_of(values[piece])]
+    for place, exact in zip(several.tolist(), np.transpose(parts).tolist(), strict=True):
         sums[place] = fsum(exact)
         rounded = rounded or fsum([*exact, -sums[place]]) != 0
     return sums, rounded
