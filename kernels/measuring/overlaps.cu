@@ -29,6 +29,8 @@ CHECK_STRUCT(Items, engine.measuring.cuda_comparison.ITEMS);
 struct Totals {
     u64 *overlap, *links;
 
+    __device__ __forceinline__ Totals behind(size_t words) const { return {overlap + words, links + words}; }
+
     static __device__ __forceinline__ void add_to(u64* total, u32 differing) {
         if (differing) atomicAdd(total, 0 - 2 * (u64)differing);
     }
@@ -201,25 +203,37 @@ __device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) 
     return parts.part[k];
 }
 
-// Compares replica-packed copies: parts and their shares in x. `first` is the launch's first sample.
+// Samples of several measurements in succession, whose states follow each other. The numbers of a measurement, `holder` of
+// Pairs among them, begin `words` behind those of the one before.
+struct Successive {
+    u32 first, samples;  // of the launch, counted through all measurements; of a measurement
+    size_t words;
+
+    __device__ __forceinline__ u32 state() const { return first + blockIdx.z; }
+    __device__ __forceinline__ u32 sample() const { return state() % samples; }
+    __device__ __forceinline__ size_t skipped() const { return state() / samples * words; }
+};
+CHECK_STRUCT(Successive, engine.measuring.cuda_comparison.SUCCESSIVE);
+
+// Compares replica-packed copies: parts and their shares in x, samples of Successive in z.
 template <u32 COLUMNS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
-    const u32* state, u32 sites, u32 blocks, u32 tiles, u32 first, Parts parts, Totals totals, Pairs pairs) {
+    const u32* state, u32 sites, u32 blocks, u32 tiles, Successive which, Parts parts, Totals totals, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
-    const u32 sample = first + blockIdx.z;
-    const PackedReplicas replicas = {state + (size_t)sample * blocks * sites * 4, sites};
-    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, sample, totals, pairs);
+    const PackedReplicas replicas = {state + (size_t)which.state() * blocks * sites * 4, sites};
+    const size_t skipped = which.skipped();
+    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, which.sample(), totals.behind(skipped), pairs.behind(skipped));
 }
 
 // Compares unpacked copies likewise.
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
-    const signed char* state, u32 sites, u32 width, u32 tiles, u32 first, Parts parts, Totals totals, Pairs pairs) {
+    const signed char* state, u32 sites, u32 width, u32 tiles, Successive which, Parts parts, Totals totals, Pairs pairs) {
     u32 share = blockIdx.x;
     const Items& items = part_of(parts, share);
-    const u32 sample = first + blockIdx.z;
-    const UnpackedReplicas replicas = {state + (size_t)sample * sites * width, width};
-    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, sample, totals, pairs);
+    const UnpackedReplicas replicas = {state + (size_t)which.state() * sites * width, width};
+    const size_t skipped = which.skipped();
+    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, which.sample(), totals.behind(skipped), pairs.behind(skipped));
 }
 
 // Says what becomes of the sums of a part: totals[sample][pair] less twice them; of a layer each, with cosines and sines of
@@ -232,6 +246,15 @@ struct Outcome {
     const double* wave;
     double* modes;
     long long *powers, *in_time;
+
+    __device__ __forceinline__ Outcome behind(size_t words) const {
+        Outcome moved = *this;
+        if (totals) moved.totals += words;
+        if (modes) moved.modes += words;
+        if (powers) moved.powers += words;
+        if (in_time) moved.in_time += words;
+        return moved;
+    }
 };
 CHECK_STRUCT(Outcome, engine.measuring.cuda_comparison.OUTCOME);
 
@@ -275,13 +298,13 @@ struct Moments {
     }
 };
 
-// Compared in x, parts in y, samples in z; the order of squared_modes in
+// Compared in x, parts in y, samples of Successive in z; the order of squared_modes in
 // spinsim/engine/measuring/cpu_comparison.py.
-__global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 axes, u32 pairs, u32 first) {
-    const Outcome& part = outcomes.part[blockIdx.y];
+__global__ __launch_bounds__(THREADS) void finish_sums(Outcomes outcomes, u32 axes, u32 pairs, Successive which) {
+    const Outcome part = outcomes.part[blockIdx.y].behind(which.skipped());
     const u32 q = blockIdx.x * THREADS + threadIdx.x, all = part.compared, segments = part.segments;
     if (q >= all) return;
-    const size_t sample = first + blockIdx.z;
+    const size_t sample = which.sample();
     const u32* const sums = part.sums + (size_t)blockIdx.z * segments * all + q;
     if (part.in_time) {
         if (q < pairs) return;

@@ -16,7 +16,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Fetched, Fields, Launch, Totals, 
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu import Integers, shape_of_sums
-from spinsim.engine.measuring.cuda_comparison import Comparison
+from spinsim.engine.measuring.cuda_comparison import AT_ONCE, Comparison
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
 from spinsim.engine.measuring.sums import CudaCounting, Linear
 from spinsim.engine.moves.exchange import Exchange, Ladder
@@ -223,10 +223,11 @@ class Measuring:
         rows = [k for k in range(written.several) if fetched[k]]
 
         def compare(stream: Any) -> None:
-            for k in range(written.several):
-                first = written.address(k)
+            together = self._comparison.at_once
+            for k in range(0, written.several, together):
+                first, count = written.address(k), min(together, written.several - k)
                 at = {name: first + 8 * word for name, word in self._fields.words.items()}
-                self._comparison.queue(stream, state_copies.address(k), at)
+                self._comparison.queue(stream, state_copies.address(k), at, count, self._fields.size)
             if reduction is not None:
                 reduction.queue(stream, self.buffer, written.address(0), state_copies.address(0), written.several)
             state_copies.compared.record(stream)
@@ -255,7 +256,6 @@ class Measuring:
         )  # fmt: skip
 
 
-AT_ONCE: Final = 5  # measurements; more would make launches no cheaper to speak of
 MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
 
 

@@ -84,6 +84,7 @@ TILE: Final = 32  # items of a word
 BLOCKS: Final = 3  # on one multiprocessor, as registers allow
 SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
 SUMS_BYTES: Final = 2**28  # of samples that are compared in one launch
+AT_ONCE: Final = 10  # measurements in succession that are compared and added up together
 
 
 class Part(NamedTuple):
@@ -127,6 +128,7 @@ ITEMS: Final = struct_type(  # a part as the counting kernel reads it
     **dict.fromkeys(("are_bonds", "linked", "periodic"), SIZE),
 )
 TOTALS: Final = struct_type(overlap=SIZE, links=SIZE)
+SUCCESSIVE: Final = struct_type(first=np.uint32, samples=np.uint32, words=SIZE)
 COUNTED_PARTS: Final = struct_type(part=(ITEMS, PARTS))
 OUTCOME: Final = struct_type(**dict.fromkeys(Outcome._fields, SIZE))
 OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
@@ -163,13 +165,16 @@ class Compared:
 class PartSums:
     """The sums of parts on the device, of as many samples as are compared ``together`` in one launch.
 
-    Of each part they are uint32 (samples, segments, compared); None where its total alone is wanted.
+    Of each part they are uint32 (samples, segments, compared); None where its total alone is wanted. Samples are those
+    of one measurement, or of ``measurements`` in succession.
     """
 
-    def __init__(self, compared: Compared, parts: list[Part]) -> None:
-        self.parts = parts
+    def __init__(self, compared: Compared, parts: list[Part], measurements: int = 1) -> None:
+        self.parts, self.measurements = parts, measurements
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
-        self.together = min(compared.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT)
+        self.together = min(
+            measurements * compared.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT
+        )
         require_memory(compared.device, self.together * bytes_a_sample, f"comparing copies of {compared.model.name}")
         self.sums: list[Any] = [
             None if part.is_total else cupy.empty((self.together, part.segments, part.compared), cupy.uint32)
@@ -186,8 +191,13 @@ class Counting:
     def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
         """Queue the totals of all samples that parts do not hold; by default parts hold all sites and bonds."""
 
-    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
-        """Queue the sums of some samples' parts, and what they take from the totals."""
+    def queue_parts(
+        self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
+    ) -> None:
+        """Queue the sums of some samples' parts, and what they take from the totals.
+
+        ``samples`` count through all measurements, as ``which`` has it for kernels.
+        """
         raise NotImplementedError
 
 
@@ -203,16 +213,22 @@ class Comparison:
         self._waves = [cupy.asarray(of_axis) for of_axis in (waves(compared.model.embedding) if compared.full else [])]
         self._finish = Launch(compared.device, "measuring/overlaps.cu", "finish_sums", {
             "outcomes": np.zeros((), OUTCOMES), "axes": np.uint32(self.axes),
-            "pairs": np.uint32(compared.pairs), "first": np.uint32(0),
+            "pairs": np.uint32(compared.pairs), "which": np.zeros((), SUCCESSIVE),
         })  # fmt: skip
 
-    def queue(self, stream: Any, state: Any, to: dict[str, int]) -> None:
-        """Queue the comparison of a state on the device.
+    @property
+    def at_once(self) -> int:
+        """Measurements in succession that are compared together, at most."""
+        return self._part_sums.measurements
+
+    def queue(self, stream: Any, state: Any, to: dict[str, int], count: int = 1, words: int = 0) -> None:
+        """Queue the comparison of ``count`` states on the device that follow each other.
 
         Args:
-            to: Addresses of ``holder``, which is read, of ``overlap`` and ``link_overlap``, which hold what they are
-                where no site or bond differs, of ``modes``, (samples, compared, axes), of ``powers``, (samples,
-                compared, 2), and of ``in_time``, (samples, replicas, times).
+            to: Addresses of the first measurement's ``holder``, which is read, ``overlap`` and ``link_overlap``, which
+                hold what they are where no site or bond differs, ``modes``, (samples, compared, axes), ``powers``,
+                (samples, compared, 2), and ``in_time``, (samples, replicas, times).
+            words: From a number of a measurement to the same of the next one.
         """
         compared, parts, together = self.compared, self._part_sums.parts, self._part_sums.together
         pairs, at = compared.tempering.pairs(to["holder"]), address(state)
@@ -223,14 +239,16 @@ class Comparison:
         if self._products is not None:
             self._products.queue(stream, at, to)
         outcomes = [self._outcome(k, to) for k, part in enumerate(parts) if not part.is_total]
-        count = len(outcomes)
-        outcomes += [Outcome()] * (PARTS - count)
-        for first in range(0, compared.model.samples if parts and compared.count else 0, together):
-            samples = range(first, min(first + together, compared.model.samples))
-            self._counting.queue_parts(stream, at, pairs, totals, samples)
-            if count:
-                grid = -(-compared.count // THREADS), count, len(samples)
-                self._finish(stream, grid, THREADS, outcomes=(outcomes,), first=first)
+        wanted = len(outcomes)
+        outcomes += [Outcome()] * (PARTS - wanted)
+        all_samples = count * compared.model.samples if parts and compared.count else 0
+        for first in range(0, all_samples, together):
+            samples = range(first, min(first + together, all_samples))
+            which = record(SUCCESSIVE, first=first, samples=compared.model.samples, words=words)
+            self._counting.queue_parts(stream, at, pairs, totals, samples, which)
+            if wanted:
+                grid = -(-compared.count // THREADS), wanted, len(samples)
+                self._finish(stream, grid, THREADS, outcomes=(outcomes,), which=which)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
         """Results from the sums of a part; the first part holds all sites."""
@@ -330,7 +348,7 @@ def compare_replicas(
     in_layers = any(part.are_slices for part in parts)
     more, of_time = _listed_in_time(compared, compared.times if in_time is None else (), in_layers)
     items, parts = items + more, parts + of_time
-    part_sums = PartSums(compared, parts)
+    part_sums = PartSums(compared, parts, AT_ONCE if in_time is None and products is None else 1)
     return Comparison(
         compared, part_sums, ListCounting(compared, part_sums, items, kernel, width, columns, place), in_time, products
     )
@@ -402,9 +420,9 @@ class ListCounting(Counting):
         ]  # fmt: skip
         counted += [np.zeros((), ITEMS).item()] * (PARTS - len(counted))
         self._count = Launch(compared.device, "measuring/overlaps.cu", kernel, {
-            "state": np.uint64(0), **width, "tiles": np.uint32(tiles), "first": np.uint32(0),
-            "parts": record(COUNTED_PARTS, part=counted), "totals": np.zeros((), TOTALS),
-            "pairs": compared.tempering.pairs(0),
+            "state": np.uint64(0), **width, "tiles": np.uint32(tiles),
+            "which": np.zeros((), SUCCESSIVE), "parts": record(COUNTED_PARTS, part=counted),
+            "totals": np.zeros((), TOTALS), "pairs": compared.tempering.pairs(0),
         }, shared)  # fmt: skip
 
     def _share_out(self, compared: Compared, part_sums: PartSums, items: list[Items]) -> list[int]:
@@ -413,9 +431,11 @@ class ListCounting(Counting):
         wanted = BLOCKS * multiprocessors(compared.device) // (part_sums.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
 
-    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
+    def queue_parts(
+        self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
+    ) -> None:
         grid = sum(self._shares), self._chunks, len(samples)
-        self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, first=samples.start)
+        self._count(stream, grid, THREADS, state=state, pairs=pairs, totals=totals, which=which)
 
 
 def _memory_places(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:

@@ -305,7 +305,9 @@ class LatticeCounting(Counting):
             same = totals["links" if self._comparison.full else "overlap"]
             self._add(stream, grid, COMPARE_THREADS, state=state, pairs=pairs, same=same)
 
-    def queue_parts(self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range) -> None:
+    def queue_parts(
+        self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
+    ) -> None:
         for sums in self._part_sums.sums:
             sums.data.memset_async(0, sums.nbytes, stream)
         grid = self._comparison.count, self._shares(self._comparison.count, len(samples)), len(samples)
