@@ -83,7 +83,7 @@ class Row:
     @property
     def lines(self) -> list[str]:
         """The line on a terminal; a note alone is broken into several."""
-        head = f"{self.label:{_LABEL}}"
+        head = f"{self.label}  ".ljust(_LABEL)
         if not self.label:
             return []
         if self.value is None:

@@ -202,10 +202,10 @@ def solve(
         if one.tts is not None:
             say(f"  time to solution at 99 % {in_words(one.tts, seconds_in_words)}")
         for how, seconds in (("anneals", solved.searches), ("tempering", solved.temperings)):
-            say(f"  {how} until it is met: {_told(seconds, time_limit)}")
+            say(f"  {how} until it is met: {_times_in_words(seconds, time_limit)}")
 
 
-def _told(seconds: list[float], time_limit: float) -> str:
+def _times_in_words(seconds: list[float], time_limit: float) -> str:
     import statistics
 
     from spinsim.analysis.time_to_solution import seconds_in_words

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.runs import lowest as of_samples
+from spinsim.analysis.runs import lowest as lowest_of_samples
 from spinsim.analysis.tables import (
     Columns,
     Row,
@@ -189,13 +189,13 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
     if model.samples == 1:
         hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
         return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut, *offset]
-    averages = of_samples(model, best_energy)
+    averages = lowest_of_samples(model, best_energy)
     mean, ends = float(averages.hits.mean()), f"from {averages.hits.min()} to {averages.hits.max()}"
     met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
     return [
         Row("Lowest energy", averages.mean, averages.error, over, key=name),
-        Row("Met by", f"{met} of {replicas} a sample{each}, {ends}"),
+        Row("Hits", f"met by {met} of {replicas} a sample{each}, {ends}"),
         Row(key="hits_of_sample", value=averages.hits),
         *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]

@@ -50,11 +50,11 @@ def _findings(result: TransferResult, path: Path) -> list[Row | str]:
     rows: list[Row | str] = [*_levels(result)]
     if result.in_noise.any():
         rows.append(f"? {result.in_noise.sum()} lengths xi that rounding may have changed by more than 1 %")
-    energies = {"free_energy_per_site": "Free energy", "energy_per_site": "Energy"}
+    energies = {"free_energy_per_site": "Free energy per site", "energy_per_site": "Energy per site"}
     for name, label in energies.items():
         values = getattr(result, name)
         if values.size == 1 and not math.isnan(values[0, 0]):
-            rows.append(Row(label, float(values[0, 0]), unit="per site"))
+            rows.append(Row(label, f"{values[0, 0]:.10f}"))
     names = ("k", "k_time", "residual", "correlation_length", "gap", *energies)
     numbers = {
         "axes": ["sample", "point", "sector", "level"],
