@@ -1,9 +1,16 @@
-"""Runs that differ in seeds and disorder alone, as one run: its samples are those of all of them."""
+"""Runs that differ in seeds and disorder alone, as one run of all their samples.
+
+Samples with equal couplings and fields are one sample, of which each run is an independent chain. Anneals of it have
+more replicas then. Runs on a ladder stand behind each other along the axis of the samples, and the array ``DISORDER``
+tells which of them are of one sample.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,31 +20,42 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, load, result_of
+from spinsim.run.reducing import REDUCED, STRIDE
 from spinsim.settings.config import kinds_of, sha256
-from spinsim.store.files import PARTS
+from spinsim.store.contents import BEST, DISORDER, MEASUREMENTS
+from spinsim.store.files import CONFIGURATIONS, PARTS
 from spinsim.store.segments import LISTED
 
+Integers = npt.NDArray[np.int64]
+
 _SAMPLE: Final = "sample"
-_NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement")
+_STEP: Final = "step"  # the axis of rows
+_REPLICAS: Final = ("replica", "population")  # axes of anneals along which runs of one sample have more
+_FAMILY: Final = "family"  # an array of numbers of replicas
+_NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement", DISORDER.partition("/")[0])
 """Groups of a single run, of which a pooled one has others or none."""
 _SEARCHES: Final = ("search", "anneals")
 _FREE: Final = frozenset({"sweeps", "thermalize", "temperatures", "k", "gamma", "beta", "series", "series_limit"})
 """Settings of a job that may differ: ladders are compared by their values, and lengths by what was measured."""
+_FEW_BONDS: Final = 64  # below which samples of two disorder seeds may be alike by chance
 
 
 @public
 def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
     """One run of all samples of several runs, such as the files of an array of disorder jobs.
 
-    Averages, errors, P(q) and figures of the result are those of one run of all these samples.
+    Averages, errors, P(q) and figures of the result are those of one run of all these samples. Runs of
+    one sample with several seeds are independent chains of it: each of their measurements counts once,
+    and each sample counts once. Runs on a ladder may be of different lengths.
 
     Args:
-        runs: Results or files of one job that differ in seeds and disorder alone: the same lattice or
-            graph, ladder and settings.
+        runs: Results or files of one job that differ in seeds, disorder and length alone: the same
+            lattice or graph, ladder and settings.
 
     Returns:
         The result of the job, such as a ``TemperResult``, with the samples in the order of the runs.
@@ -66,14 +84,68 @@ def _pooled(results: Sequence[Result]) -> Any:
     """The run of all samples of runs that are of one kind; InputError where one is given twice."""
     if len(results) == 1:
         return results[0]
-    seen: set[str] = set()
-    for result in results:
-        identity = result.attributes["config_sha256"]
-        if identity in seen:
-            raise InputError(f"one run of {result.model.name}, {identity[:8]}, is given twice: give each once")
-        seen.add(identity)
+    runs = [run for result in results for run in _runs_in(result)]
+    for identity, times in Counter(run["config_sha256"] for run in runs).items():
+        if times > 1:
+            raise InputError(f"one run of {results[0].model.name}, {identity[:8]}, is given twice: give each once")
+    record, disorder = results[0].record, _disorder(results)
     model = _model_of_all([result.model for result in results])
-    return result_of(results[0].job, _pooled_record(results, model), model)
+    if len(np.unique(disorder)) == len(disorder):
+        pooled = _pooled_record(results)
+    elif any("replica" in array.axes for array in record.group(MEASUREMENTS).arrays.values()):
+        pooled = _with_more_replicas(results, disorder)
+        first = np.unique(disorder, return_index=True)[1]
+        model = _model_of_all([model.of_samples(int(k), int(k) + 1) for k in first])
+        model.origin = _origin(results[0].model)
+    else:
+        pooled = _pooled_record(results)
+        words = "disorder sample of each sample of each run"
+        pooled.put(DISORDER, Array(disorder, (_SAMPLE,), words))
+    whole = Record(lambda: _attributes(results, runs, model, pooled), groups=pooled.groups)
+    return result_of(results[0].job, whole, model)
+
+
+def _runs_in(result: Result) -> list[dict[str, Any]]:
+    """The runs of a result, one of one that is not pooled: their identities, samples and seeds."""
+    attributes, config = result.attributes, result.config
+    if POOLED in attributes:
+        return list(json.loads(attributes[POOLED]))
+    seeds = {"seed": config["run"].get("seed"), "disorder_seed": config["model"].get("disorder_seed")}
+    return [{"config_sha256": attributes["config_sha256"], "samples": result.model.samples, **seeds}]
+
+
+def _disorder(results: Sequence[Result]) -> Integers:
+    """Number of the disorder sample of each sample of each run; those of one run all differ."""
+    numbers: dict[Any, int] = {}
+    found = []
+    for result in results:
+        model, seeds = result.model, [run["disorder_seed"] for run in _runs_in(result) for _ in range(run["samples"])]
+        by_chance = model.bonds < _FEW_BONDS and _is_random(result)
+        own, met = result.record.get(DISORDER), Counter[Any]()
+        own = np.arange(model.samples) if own is None else np.asarray(own)
+        of_own: dict[int, int] = {}
+        for sample, number in enumerate(own.tolist()):
+            if number not in of_own:
+                key = _digest(model, sample), seeds[sample % len(seeds)] if by_chance else None
+                met[key] += 1
+                of_own[number] = numbers.setdefault((key, met[key]), len(numbers))
+            found.append(of_own[number])
+    return np.array(found)
+
+
+def _digest(model: Ising, sample: int) -> bytes:
+    """Digest of the couplings and fields of one sample."""
+    digest = hashlib.sha256()
+    for rows in (model.couplings, model.fields):
+        row = np.asarray(rows[sample if len(rows) > 1 else 0])
+        is_uniform = not any(row.strides) or (row == row[:1]).all()
+        digest.update((row[:1] if is_uniform else row).astype(np.float64).tobytes())
+    return digest.digest()
+
+
+def _is_random(result: Result) -> bool:
+    made = result.config["model"]
+    return made.get("couplings") in RANDOM_KINDS or bool(made.get("dilution") or made.get("random_field"))
 
 
 def groups_of(results: Sequence[Result]) -> list[list[int]]:
@@ -137,53 +209,125 @@ def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:
     forms: dict[str, npt.NDArray[Any]] = {}
     for path, array in record.paths():
         group = path.partition("/")[0]
-        if group in _NOT_POOLED or path.endswith(f"/{_SAMPLE}") or group == "configurations":
+        if group in _NOT_POOLED or path.endswith(f"/{_SAMPLE}") or group == CONFIGURATIONS:
             continue
-        along = array.axes.index(_SAMPLE) if _SAMPLE in array.axes else None
-        shape = tuple(n for k, n in enumerate(array.values.shape) if k != along)
-        is_plain = along is None and len(array.axes) == 1
+        if REDUCED in record.groups and _STEP in array.axes and path.rpartition("/")[2] in (_STEP, "sweep"):
+            continue  # lengths may differ, as statistics follow from sums
+        free = {_SAMPLE, _STEP} if REDUCED in record.groups else {_SAMPLE}
+        shape = tuple(n for axis, n in zip(array.axes, array.values.shape, strict=True) if axis not in free)
+        is_plain = _SAMPLE not in array.axes and len(array.axes) == 1
         forms[path] = np.asarray(array.values) if is_plain else np.broadcast_to(np.zeros(()), shape)
     return forms
 
 
-def _pooled_record(results: Sequence[Result], model: Ising) -> Record:
-    first = results[0].record
-    groups = {
-        name: _pooled_group([result.record.groups[name] for result in results], model.samples)
-        for name in first.groups
-        if name not in _NOT_POOLED
-    }
-    return Record(lambda: _attributes(results, model), {}, groups)
+def _pooled_record(results: Sequence[Result]) -> Record:
+    """The samples of all runs behind each other, without rows where these are not of the same sweeps."""
+    records = [result.record for result in results]
+    names = [name for name in records[0].groups if name not in _NOT_POOLED and all(name in r.groups for r in records)]
+    sweeps, *others = (_sweeps(record) for record in records)
+    has_rows = all(sweeps == other for other in others)
+    if CONFIGURATIONS in names and not (has_rows and _are_alike([r.groups[CONFIGURATIONS] for r in records])):
+        names.remove(CONFIGURATIONS)
+    samples = sum(result.model.samples for result in results)
+    groups = {name: _pooled_group([r.groups[name] for r in records], samples, has_rows) for name in names}
+    if not has_rows:
+        groups[REDUCED].attributes[STRIDE] = 0
+    return Record({}, {}, groups)
 
 
-def _pooled_group(groups: Sequence[Record], samples: int) -> Record:
+def _sweeps(record: Record) -> tuple[list[int], int | None]:
+    """Sweeps before each row, and measurements for each."""
+    sweeps = record.get(f"{MEASUREMENTS}/sweep")
+    return [] if sweeps is None else np.asarray(sweeps).tolist(), record.group(REDUCED).attributes.get(STRIDE)
+
+
+def _are_alike(groups: Sequence[Record]) -> bool:
+    """True if groups of configurations have equal shapes, but for the number of samples."""
+
+    def shapes(group: Record) -> dict[str, tuple[int, ...]]:
+        return {
+            name: tuple(n for axis, n in zip(array.axes, array.values.shape, strict=True) if axis != _SAMPLE)
+            for name, array in group.arrays.items()
+            if name != _SAMPLE
+        }
+
+    return all(shapes(group) == shapes(groups[0]) for group in groups[1:])
+
+
+def _pooled_group(groups: Sequence[Record], samples: int, has_rows: bool) -> Record:
     arrays: dict[str, Array] = {}
     for name, array in groups[0].arrays.items():
+        parts = [np.asarray(group.arrays[name].values) for group in groups if name in group.arrays]
+        if len(parts) < len(groups):
+            continue  # rows that are not kept by all
+        if not has_rows and _STEP in array.axes:
+            parts = [part[(slice(None),) * array.axes.index(_STEP) + (slice(0),)] for part in parts]
         if array.axes == (_SAMPLE,) and name == _SAMPLE:
             arrays[name] = array._replace(values=np.arange(samples))
         elif _SAMPLE in array.axes:
-            parts = [np.asarray(group.arrays[name].values) for group in groups]
             arrays[name] = array._replace(values=np.concatenate(parts, axis=array.axes.index(_SAMPLE)))
         else:
-            arrays[name] = array
+            arrays[name] = array._replace(values=parts[0])
     attributes = {name: value for name, value in groups[0].attributes.items() if name != LISTED}
-    below = {name: _pooled_group([group.groups[name] for group in groups], samples) for name in groups[0].groups}
+    names = [name for name in groups[0].groups if all(name in group.groups for group in groups)]
+    below = {name: _pooled_group([group.groups[name] for group in groups], samples, has_rows) for name in names}
     return Record(attributes, arrays, below)
 
 
-def _attributes(results: Sequence[Result], model: Ising) -> dict[str, Any]:
+def _with_more_replicas(results: Sequence[Result], disorder: Integers) -> Record:
+    """The record of anneals whose runs of one sample are more replicas of it.
+
+    Raises:
+        InputError: where samples have different numbers of runs.
+    """
+    pooled, numbers = _pooled_record(results), np.unique(disorder)
+    rows = [np.flatnonzero(disorder == number) for number in numbers]
+    if len(set(map(len, rows))) > 1:
+        raise InputError(
+            f"samples of {results[0].model.name} were annealed in {min(map(len, rows))} to {max(map(len, rows))} runs, "
+            "so that they would have different numbers of replicas: give equally many runs of each"
+        )
+    order, runs = np.concatenate(rows), len(rows[0])
+    best = pooled.groups[BEST].arrays if BEST in pooled.groups else {}
+    lowest = order.reshape(-1, runs)
+    if best:
+        energy = np.asarray(best["energy"].values).min(axis=1)[lowest]
+        lowest = np.take_along_axis(lowest, energy.argmin(axis=1)[:, None], axis=1)[:, 0]
+    for path, array in list(pooled.paths()):
+        values, axis = np.asarray(array.values), array.axes[-1:]
+        name = path.rpartition("/")[2]
+        if array.axes in ((_SAMPLE,), ("replica",), ("population",)) and name == axis[0]:
+            length = len(numbers) if name == _SAMPLE else runs * len(values)
+            pooled.put(path, array._replace(values=np.arange(length)))
+        elif _SAMPLE in array.axes:
+            at = array.axes.index(_SAMPLE)
+            if array.axes[at + 1 : at + 2] in (("replica",), ("population",)):
+                values = np.take(values, order, axis=at)
+                shape = values.shape
+                each = values.reshape(*shape[:at], len(numbers), runs, *shape[at + 1 :])
+                if name == _FAMILY:
+                    each = each + (shape[at + 1] * np.arange(runs, dtype=values.dtype))[:, None]
+                values = each.reshape(*shape[:at], len(numbers), runs * shape[at + 1], *shape[at + 2 :])
+            else:
+                values = np.take(values, lowest, axis=at)
+            pooled.put(path, array._replace(values=values))
+    return pooled
+
+
+def _attributes(
+    results: Sequence[Result], runs: Sequence[dict[str, Any]], model: Ising, pooled: Record
+) -> dict[str, Any]:
     """Root attributes of the first run, with the seeds of all; nobody can go on with such a run."""
     attributes: dict[str, Any] = dict(results[0].record.attributes)
     attributes.pop(PARTS, None)
-    config, each = results[0].config, []
-    for result in results:
-        own = result.config
-        seeds = {"seed": own["run"].get("seed"), "disorder_seed": own["model"].get("disorder_seed")}
-        each.append({"config_sha256": result.attributes["config_sha256"], "samples": result.model.samples, **seeds})
+    config = results[0].config
     config["model"] |= {"samples": model.samples, "disorder_seed": None}
     config["run"] |= {"seed": None}
-    digests = {"config_sha256": sha256(json.dumps(each)), "model_sha256": model.content_sha256()}
-    attributes |= digests | {"config": json.dumps(config), POOLED: json.dumps(each)}
+    energy = pooled.group(MEASUREMENTS).arrays.get("energy")
+    if energy is not None and "replica" in energy.axes:
+        config["run"] |= {"replicas": energy.values.shape[energy.axes.index("replica")]}
+    digests = {"config_sha256": sha256(json.dumps(runs)), "model_sha256": model.content_sha256()}
+    attributes |= digests | {"config": json.dumps(config), POOLED: json.dumps(runs)}
     if not all(result.finished for result in results):
         attributes.pop("finished", None)
     return attributes
@@ -202,8 +346,13 @@ def _model_of_all(models: Sequence[Ising]) -> Ising:
     others = {name: getattr(first, name) for name in ("offset", "maxcut_weight", "terms", "labels", "vartype")}
     fields = rows("fields")
     model = Ising(first.graph, rows("couplings"), fields if np.any(fields) else 0.0, name=first.name, **others)
-    model.origin = {name: value for name, value in first.origin.items() if name in _OF_MODEL}
+    model.origin = _origin(first)
     return model
+
+
+def _origin(model: Ising) -> dict[str, Any]:
+    """Settings that all runs of a pool share."""
+    return {name: value for name, value in model.origin.items() if name in _OF_MODEL}
 
 
 def gathered(files: Sequence[Path], results: Sequence[Result]) -> list[tuple[list[Path], Any]]:

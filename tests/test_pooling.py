@@ -1,4 +1,4 @@
-"""Runs that differ in seeds and disorder alone are one run of all their samples."""
+"""Runs that differ in seeds, disorder and length alone are one run of all their samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 from harness import run
 
 import spinsim as ss
-from spinsim.analysis.runs import sample_of
+from spinsim.analysis.overlaps import overlap_distribution
+from spinsim.analysis.reweighted import reweighted
+from spinsim.analysis.runs import sample_of, samples_in
 from spinsim.record import Record
 from spinsim.result import result_of
 
@@ -62,12 +64,104 @@ def test_other_jobs(job: str, tmp_path: Path) -> None:
     assert [one["seed"] for one in json.loads(again.attributes["pooled"])] == [0, 1, 2]
 
 
-def test_clean_models_of_other_seeds_are_samples(tmp_path: Path) -> None:
-    runs = [ss.temper(ss.Ising(ss.square(4)), "2:3:3", seed=k, **HOW) for k in range(4)]
-    pooled = ss.pool(runs)
-    assert pooled.model.samples == 4
+def test_runs_of_a_clean_model_are_chains_of_one_sample(tmp_path: Path) -> None:
+    """Two runs of equal length have an error lower by about sqrt(2), and a file of them says the same."""
+    how = {"thermalize": 200, "device": "cpu"}
+    runs = [ss.temper(ss.Ising(ss.square(4)), "2:3:3", 8000, seed=k, **how) for k in range(2)]
+    each, pooled = [ss.table(run) for run in runs], ss.pool(runs)
+    table = ss.table(pooled)
+    assert (pooled.disorder.tolist(), pooled.model.samples, samples_in(pooled)) == ([0, 0], 2, 1)
     assert pooled.model.one_coupling
+    assert "1 sample in 2 runs" in str(pooled)
+    for name in ("energy_per_site", "overlap_squared"):
+        np.testing.assert_allclose(table[name], (each[0][name] + each[1][name]) / 2, rtol=1e-12)
+        of_one = np.sqrt(sum(one[f"{name}_error"] ** 2 for one in each) / 2)
+        np.testing.assert_allclose(table[f"{name}_error"] / of_one, np.sqrt(0.5), rtol=0.35)
+    assert ss.table(ss.load(pooled.save(tmp_path / "all.h5"))).equals(table)
+    assert pooled.verdict.startswith("in equilibrium")
+    assert set(ss.table(pooled, "sample")["sample"]) == {0}
+    of_two, of_one = (overlap_distribution(run) for run in (pooled, runs[0]))
+    known = of_two.trusted & of_one.trusted
+    assert 0.6 < np.median(of_two.error[known] / of_one.error[known]) < 0.85
+    one, two = (reweighted(run, [2.25]).estimates["energy_per_site"] for run in (runs[0], pooled))
+    assert two.trusted.all()
+    assert two.error[0] / one.error[0] == pytest.approx(np.sqrt(0.5), rel=0.35)
     assert len(ss.pool(runs[:1]).energy) == len(runs[0].energy)
+
+
+def test_runs_too_short_for_an_error_have_one_together() -> None:
+    space = ss.EdwardsAnderson(ss.square(4), seed=3)
+    runs = [ss.quantum(space, gamma=[1.0, 1.5], beta=2.0, slices=4, seed=k, **HOW) for k in range(5)]
+    assert np.isnan(ss.table(runs[0])["quantum_energy_per_site_error"]).all()
+    assert np.isfinite(ss.table(ss.pool(runs))["quantum_energy_per_site_error"]).all()
+    assert ss.extrapolate([ss.pool(runs), ss.quantum(space, gamma=[1.0, 1.5], beta=2.0, slices=6, **HOW)]).slices == (
+        4,
+        6,
+    )
+
+
+def test_samples_count_once_however_many_runs_they_have() -> None:
+    """Of the first sample there are two runs, the second of which is longer; all others have one."""
+    models = [ss.EdwardsAnderson(ss.square(4), seed=k) for k in (0, 0, 1, 2, 3, 4)]
+    lengths = (1000, 3000, 1000, 1000, 2000, 1000)
+    how = {"thermalize": 200, "device": "cpu"}
+    runs = [ss.temper(m, "0.8:2:4", n, seed=k, **how) for k, (m, n) in enumerate(zip(models, lengths, strict=True))]
+    pooled = ss.pool(runs)
+    assert pooled.disorder.tolist() == [0, 0, 1, 2, 3, 4]
+    assert len(pooled.energy) == 0  # rows of different lengths; all follows from sums
+    each = [ss.table(run)["energy_per_site"].to_numpy() for run in runs]
+    samples = np.array([(each[0] + 3 * each[1]) / 4, *each[2:]])
+    table, energy = ss.table(pooled), ss.table(pooled, "sample")["energy_per_site"].to_numpy().reshape(5, 4)
+    np.testing.assert_allclose(energy, samples, rtol=1e-12)
+    np.testing.assert_allclose(table["energy_per_site"], samples.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(table["energy_per_site_error"], samples.std(axis=0, ddof=1) / np.sqrt(5), rtol=1e-9)
+    assert pooled.verdict.split(":")[0].split(",")[0] in {"in equilibrium", "undecided"}
+    assert len(ss.table(pooled, "bin"))
+    densities = ss.table(pooled, "overlap").groupby(["sample", "temperature"])[["probability_density", "width"]]
+    np.testing.assert_allclose(densities.apply(lambda rows: rows.prod(axis=1).sum()), 1.0)
+    own = np.array(
+        [
+            reweighted(ss.pool(some), [1.5]).estimates["energy_per_site"].value
+            for some in (runs[:2], *([r] for r in runs[2:]))
+        ]
+    )
+    found = reweighted(pooled, [1.5]).estimates["energy_per_site"]
+    np.testing.assert_allclose(found.value, own.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.error, own.std(axis=0, ddof=1) / np.sqrt(5), rtol=1e-6)
+    nested = ss.pool([ss.pool(runs[:3]), ss.pool(runs[3:])])
+    assert ss.table(nested).equals(table)
+
+
+def test_samples_that_are_alike_by_chance_stay_apart() -> None:
+    """Of three bonds there are eight samples: another disorder seed draws anew, though the sample may be the same."""
+    runs = [ss.temper(ss.EdwardsAnderson(ss.chain(3), seed=k), "1:2:2", seed=k, **HOW) for k in range(10)]
+    assert len({run.model.couplings.tobytes() for run in runs}) < 10
+    assert ss.pool(runs).disorder is None
+
+
+def test_anneals_of_one_sample_are_more_replicas(tmp_path: Path) -> None:
+    models = [ss.EdwardsAnderson(ss.square(6), seed=k) for k in (0, 1, 0, 1)]
+    how = {"sweeps": 5, "replicas": 32, "device": "cpu", "best_states": True}
+    runs = [ss.anneal(model, [3.0, 1.0], seed=k, **how) for k, model in enumerate(models)]
+    pooled = ss.load(ss.pool(runs).save(tmp_path / "all.h5"))
+    assert pooled.energy.shape == (2, 2, 64)
+    assert pooled.config["run"]["replicas"] == 64
+    np.testing.assert_array_equal(pooled.energy[:, 0], np.concatenate([runs[0].energy, runs[2].energy], axis=2)[:, 0])
+    lowest = [min(a.best_energy.min(), b.best_energy.min()) for a, b in zip(runs[:2], runs[2:], strict=True)]
+    np.testing.assert_array_equal([solution.energy for solution in pooled.solutions], lowest)
+    np.testing.assert_array_equal(pooled.model.energy(pooled.best_spins), lowest)
+    one = ss.pool(runs[::2])
+    np.testing.assert_allclose(ss.table(one)["energy_per_site_error"], one.energy[:, 0].std(axis=1, ddof=1) / 36 / 8)
+    with pytest.raises(ss.InputError, match="were annealed in 1 to 2 runs"):
+        ss.pool(runs[:3])
+    of_populations = [
+        ss.anneal(models[0], [3.0, 1.0], sweeps=5, replicas=40, populations=2, seed=k, device="cpu") for k in (1, 2)
+    ]
+    both = ss.pool(of_populations)
+    assert both.population_free_energy.shape == (2, 1, 4)
+    assert both.family.max() >= 40
+    each = [run.free_energy[-1, 0] for run in of_populations]
+    assert min(each) <= both.free_energy[-1, 0] <= max(each)
 
 
 def test_runs_that_are_no_pool_are_refused(tmp_path: Path) -> None:

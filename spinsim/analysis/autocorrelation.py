@@ -34,6 +34,7 @@ Comput. Phys. Commun. 156, 143 (2004), for several chains and the correction of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -213,15 +214,18 @@ def level_windows(variance: Array) -> Windows:
     return Windows(np.concatenate([s[:1] / 2, s[1:] - s[:-1] / 2]), width, noise)
 
 
-def with_blocks(short: Windows, means: Array, length: int, variance: Array) -> Windows:
+def with_blocks(short: Windows, runs: Sequence[Array], length: int, variance: Array) -> Windows:
     """Go on with windows from averages over blocks (blocks, ...) where those of levels are as long as a block.
 
-    Those of levels are ``short``. A block has ``length`` measurements of this ``variance`` each, a power of two.
+    Those of levels are ``short``. A block has ``length`` measurements of this ``variance`` each, a power of two. Blocks
+    of several ``runs`` are independent.
     """
-    blocks, kept = len(means), length.bit_length()
-    centred, covariance = means - means.mean(axis=0), np.empty_like(means)
+    blocks, kept = max(map(len, runs)), length.bit_length()
+    mean = np.concatenate(runs).mean(axis=0)
+    covariance, centred = np.zeros((blocks, *mean.shape)), [run - mean for run in runs]
     for lag in range(blocks):
-        covariance[lag] = (centred[lag:] * centred[: blocks - lag]).mean(axis=0)
+        pairs = [run[lag:] * run[: len(run) - lag] for run in centred if lag < len(run)]
+        covariance[lag] = np.concatenate(pairs).mean(axis=0)
     sums = length * (np.cumsum(covariance, axis=0) - covariance[0] / 2)
     most = max(2, blocks - 1)  # the mean that was taken off leaves the last one nothing
     tau = sums[1:most] / np.where(variance > 0, variance, 1.0)
@@ -282,23 +286,23 @@ def until_longer_agree(windows: Windows, chosen: Windows, total: int, widest: fl
 
 
 def blocked_time(
-    windows: Windows, variance: Array, mean: Array, length: int, chains: int, in_mean: float,
-    least_window: npt.ArrayLike = 0, carriers: npt.ArrayLike = np.inf,
+    windows: Windows, variance: Array, mean: Array, total: int, least_window: npt.ArrayLike = 0,
+    carriers: npt.ArrayLike = np.inf,
 ) -> IntegratedTime:  # fmt: skip
     """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
 
-    Chains have ``length`` measurements. The ``variance`` of one is not corrected for the mean that was taken off, which
-    is of ``in_mean``. The window returned is V, rounded: from so many covariances the mean's variance is known.
+    Of ``total`` measurements, whose ``variance`` is not corrected for their mean that was taken off. The window
+    returned is V, rounded: from so many covariances the mean's variance is known.
     """
     chosen, is_wide = chosen_window(windows, least_window)
-    raw, width, noise = until_longer_agree(windows, chosen, length * chains, length // _LONGEST)
-    total, is_constant, positive = length * chains, variance <= 0, np.maximum(raw, 0.0)
-    corrected = positive * (1 + (2 * width + 1) / in_mean) / (1 + 2 * positive / in_mean)
+    raw, width, noise = until_longer_agree(windows, chosen, total, total // _LONGEST)
+    is_constant, positive = variance <= 0, np.maximum(raw, 0.0)
+    corrected = positive * (1 + (2 * width + 1) / total) / (1 + 2 * positive / total)
     tau = np.where(is_constant | (raw <= 0), 0.5, corrected)
-    whole = variance * (1 + 2 * positive / in_mean)
+    whole = variance * (1 + 2 * positive / total)
     error = tau * np.sqrt((4 * noise + 2) / total)
     carriers = np.broadcast_to(carriers, tau.shape)
-    is_resolved = ~is_constant & is_wide & (raw > 0) & (length >= SHORTEST * (tau + error))
+    is_resolved = ~is_constant & is_wide & (raw > 0) & (total >= SHORTEST * (tau + error))
     window = np.where(is_constant, 0, np.rint(noise)).astype(np.int64)
     error, mean_error = (np.where(is_constant, np.nan, one) for one in (error, np.sqrt(2 * tau * whole / total)))
     return IntegratedTime(tau, error, window, np.asarray(is_resolved), mean, mean_error, carriers)

@@ -16,7 +16,7 @@ of Student's t, so that deviations over errors have a mean square of 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -43,12 +43,13 @@ FEWEST_BLOCKS: Final = 16
 SHORTEST: Final = TAUS * FEWEST_BLOCKS  # autocorrelation times, with their errors, that a run must have for an error
 LADDERS: Final = WALKS * FEWEST_BLOCKS  # likewise of the walk along the ladder
 BLOCKS: Final = 64  # blocks of a series, at most
+_ROUNDING: Final = 1e-12  # of a mean: runs whose means differ by less have one
 _MOST_SHORT: Final = 0.5  # share of the variance that blocks may lack, at most
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Sums over the time of a run of a number at each place of each sample."""
+    """Sums over the time of a run, or of several independent ones, of a number at each place of each sample."""
 
     measurements: int
     length: int  # measurements of a block, a power of two
@@ -57,21 +58,23 @@ class Chain:
     """Mean squares of sums over 2^l measurements about their mean, divided by 2^l, (levels, samples, places)."""
     mean: Array  # over all measurements, (samples, places)
     walk: Array  # autocorrelation time of the places of replicas, (samples,); 0 without a ladder
+    seams: tuple[int, ...] = ()  # first blocks of all runs but the first
 
     @cached_property
     def time(self) -> IntegratedTime:
         """Integrated autocorrelation time, with the error of the mean from blocks; trusted where that is one."""
         windows = autocorrelation.level_windows(self.levels)
-        windows = autocorrelation.with_blocks(windows, self.blocks, self.length, self.levels[0])
-        count, carriers = self.measurements, autocorrelation.carriers_of(self.blocks)
+        runs = np.split(self.blocks, self.seams)
+        windows = autocorrelation.with_blocks(windows, runs, self.length, self.levels[0])
+        carriers = autocorrelation.carriers_of(self.blocks)
         least = MEMORY * np.broadcast_to(self.walk[:, None], self.mean.shape)
         found = autocorrelation.blocked_time(
-            windows, self.levels[0], self.mean, count, 1, count, least_window=least, carriers=carriers
+            windows, self.levels[0], self.mean, self.measurements, least, carriers=carriers
         )
         merge, is_long = self._merge(found)
         error = np.array(found.mean_error)
         for number in np.unique(merge).tolist():
-            parts = self.merged(self.blocks, number)
+            parts = merged(self.blocks, number, self.seams)
             scatter = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
             chosen = (merge == number) & np.isfinite(error)
             error[chosen] = (scatter * self._factor(found.tau, number))[chosen]
@@ -91,30 +94,69 @@ class Chain:
         """Factor to the error that the scatter of so many merged blocks has, (samples, places)."""
         return self._factor(self.time.tau, merge)
 
+    def _number(self, merge: int) -> int:
+        """Number of merged blocks."""
+        ends = np.diff([0, *self.seams, len(self.blocks)])
+        return int((ends // merge).sum())
+
     def _merge(self, time: IntegratedTime) -> tuple[Integers, npt.NDArray[np.bool_]]:
         tau = time.tau + np.nan_to_num(time.error)  # else tau that are too small by chance would be trusted
         wanted = np.maximum(TAUS * tau, WALKS * self.walk[:, None]) / self.length
         merge, most = np.maximum(1, np.ceil(wanted)).astype(np.int64), len(self.blocks) // FEWEST_BLOCKS
+        while most > 1 and self._number(most) < FEWEST_BLOCKS:
+            most -= 1
         return np.minimum(merge, max(1, most)), merge <= most
 
     def _factor(self, tau: Array, merge: int) -> Array:
-        number, length = len(self.blocks) // merge, merge * self.length
+        number, length = self._number(merge), merge * self.length
         lacking = np.clip((tau - 0.25 / tau) / length, 0.0, _MOST_SHORT)
         of_few = (number - 1) / (number - 3) if number > 3 else np.nan
         return np.asarray(np.sqrt(of_few * number * length / self.measurements / (1 - lacking)))
 
-    @staticmethod
-    def merged(blocks: Array, merge: int) -> Array:
-        """Averages over so many blocks each, the first ones left out where they do not come out even."""
-        number = len(blocks) // merge
-        return np.asarray(blocks[len(blocks) - number * merge :].reshape(number, merge, *blocks.shape[1:]).mean(axis=1))
+
+def merged(blocks: Array, merge: int, seams: Sequence[int] = ()) -> Array:
+    """Averages over so many blocks of one run each, the first ones left out where they do not come out even."""
+    return np.concatenate([_merged(run, merge) for run in np.split(blocks, seams)]) if seams else _merged(blocks, merge)
+
+
+def _merged(blocks: Array, merge: int) -> Array:
+    number = len(blocks) // merge
+    return np.asarray(blocks[len(blocks) - number * merge :].reshape(number, merge, *blocks.shape[1:]).mean(axis=1))
+
+
+def in_one_length(runs: Sequence[tuple[Array, int]]) -> tuple[Array, tuple[int, ...]]:
+    """Blocks of several runs, each with its length, as blocks of the longest length, and where runs begin in them."""
+    longest = max(length for _, length in runs)
+    parts = [_merged(blocks, longest // length) for blocks, length in runs]
+    starts = np.cumsum([len(part) for part in parts])[:-1]
+    return np.concatenate(parts), tuple(starts.tolist())
+
+
+def joined(chains: Sequence[Chain]) -> Chain:
+    """The chain of several independent runs of the same samples; each measurement counts once."""
+    if len(chains) == 1:
+        return chains[0]
+    numbers = np.array([chain.measurements for chain in chains])
+
+    def mean_of(values: Sequence[Array], counts: Integers = numbers) -> Array:
+        return np.asarray(np.tensordot(counts / counts.sum(), np.stack(values), axes=1))
+
+    mean = mean_of([chain.mean for chain in chains])
+    apart = [np.where(np.abs(c.mean - mean) > _ROUNDING * np.abs(mean), c.mean - mean, 0.0) for c in chains]
+    levels = []
+    for level in range(max(len(chain.levels) for chain in chains)):
+        long = [k for k, chain in enumerate(chains) if level < len(chain.levels)]
+        levels.append(mean_of([chains[k].levels[level] + 2**level * apart[k] ** 2 for k in long], numbers[long]))
+    blocks, seams = in_one_length([(chain.blocks, chain.length) for chain in chains])
+    length, walk = max(chain.length for chain in chains), mean_of([chain.walk for chain in chains])
+    return Chain(int(numbers.sum()), length, blocks, np.array(levels), mean, walk, seams)
 
 
 def chain_of(series: Array, walk: Array) -> Chain:
     """Add up a series (steps, samples, places), as the engines add up what they measure."""
     count, first = len(series), series[0]
     length = block_length(BLOCKS, count)
-    blocks = Chain.merged(series[: count // length * length], length)
+    blocks = _merged(series[: count // length * length], length)
     centred = series - first
     mean = centred.mean(axis=0)
     levels = np.empty((min(autocorrelation.usable(count), LEVELS), *first.shape))

@@ -14,8 +14,8 @@ from scipy.special import fdtrc, ndtri, stdtrit
 from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, SHORTEST
 from spinsim.analysis.chains import MEMORY
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import Binned, Followed, ReducedRun
-from spinsim.analysis.runs import Array, Bools, Integers, Tempered
+from spinsim.analysis.reduced import Bins, Followed
+from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
@@ -61,7 +61,7 @@ class Equilibration:
 
 
 def compare_bins(
-    followed: Followed | Binned,
+    followed: Followed | Bins,
     false_alarms: float = FALSE_ALARMS,
     together: int = FEWEST_SAMPLES,
     least_window: npt.ArrayLike = 0,
@@ -84,21 +84,22 @@ def compare_bins(
     Sources: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006); the variance of
     sigma^2 tau, 2 (2 W + 1) / n of its square, is eq. 42 of U. Wolff, Comput. Phys. Commun. 156, 143 (2004).
     """
-    start, stop, means = followed.start, followed.stop, followed.means
-    samples, length = means.shape[1], stop - start
+    start, stop, length, means = followed if isinstance(followed, Bins) else followed.bins
+    samples = means.shape[1]
     if samples > 1:
         error = standard_error(means, 1)
     else:  # of a stationary series, as its last bin knows it
+        assert not isinstance(followed, Bins)  # noqa: S101  (which are of several samples)
         time = followed.late_time()
         sigma = time.mean_error * np.sqrt(length[-1] / (2 * time.tau))
-        error = np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length), 1))
+        error = np.asarray(sigma * np.minimum(np.sqrt(2 * time.tau / length[:, 0]), 1))
     pairs = list(combinations(range(len(means) - TESTED, len(means)), 2))
     apart = np.array([means[b] - means[a] for a, b in pairs])
-    if samples < together:
+    if samples < together and not isinstance(followed, Bins):
         time = followed.late_time(least_window)
         # of one measurement: bins exceed tau
         variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
-        errors = np.sqrt(variance * np.array([[1 / length[a] + 1 / length[b]] for a, b in pairs]))
+        errors = np.sqrt(variance * np.array([1 / length[a] + 1 / length[b] for a, b in pairs]))
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
         freedom = np.minimum(freedom, 3 * time.carriers)  # the number of stretches where their averages are normal
     else:
@@ -201,7 +202,7 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 def comparable(result: Tempered) -> bool:
     """Return True where couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and links are there."""
     facts, model = source_of(result).facts, result.model
-    if not facts.correlations or facts.copies < 2 or model.samples < _FEWEST_FOR_LINKS:
+    if not facts.correlations or facts.copies < 2 or samples_in(result) < _FEWEST_FOR_LINKS:
         return False
     if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
         return False
@@ -223,17 +224,17 @@ def link_residual(model: Ising, energy: Array, link: Array, temperature: Array |
     return np.asarray(energy + model.bonds / model.sites * (1 - link) / temperature)
 
 
-def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Binned]]:
+def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Bins]]:
     facts = source.facts
-    followed: dict[str, Sequence[Followed | Binned]] = {"energy_per_site": source.followed("energy")}
+    followed: dict[str, Sequence[Followed | Bins]] = {"energy_per_site": source.followed("energy")}
     if facts.copies > 1:
         followed["overlap_squared"] = source.followed("q^2")
     if facts.copies > 1 and facts.correlations:
         followed["link_overlap"] = source.followed("q_link")
     if comparable(result):
-        each = zip(followed["energy_per_site"], followed["link_overlap"], result.temperature, strict=True)
+        each = zip(source.followed("energy"), source.followed("q_link"), result.temperature, strict=True)
         followed["link_residual"] = [
-            Binned(e.start, e.stop, link_residual(result.model, e.means, q.means, t)) for e, q, t in each
+            e.bins._replace(means=link_residual(result.model, e.bins.means, q.bins.means, t)) for e, q, t in each
         ]
     return followed
 
@@ -241,7 +242,7 @@ def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed |
 class Walks(NamedTuple):
     """Walks along the ladder in each sample."""
 
-    steps: int  # measurements
+    steps: Integers  # measurements, (samples,)
     tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
     round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
 
@@ -297,7 +298,7 @@ class Verdict:
         return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{limits}"
 
 
-def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | None = None) -> Verdict:
+def judge(result: Tempered, coldest: Mapping[str, Followed], source: Source | None = None) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures, and in a uniform field the
@@ -313,8 +314,9 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
     quarter of its error. One or two samples whose observables are constant are undecided too.
 
     ``coldest`` has the observables at the lowest temperature by name; "energy" and, in a field, "m" are what copies are
-    compared in. ``sums`` are those of all measurements, where they are at hand.
+    compared in. Of pooled runs each run of each sample is looked at.
     """
+    source = source or source_of(result)
     energy, where = coldest["energy"], result.axis.coldest
     compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
@@ -327,7 +329,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
         apart = compare_copies(coldest[name], share, window)
         if apart.any():
             problems.append(f"the copies{_whose(apart)} disagree in {name} at {where}")
-    if "m" in coldest and (beyond := beyond_field(result, share, sums)).any():
+    if "m" in coldest and (beyond := beyond_field(result, share, source)).any():
         problems.append(
             f"m{_whose(beyond)} at {where} is beyond what the field allows, as its sign changes too rarely or never"
         )
@@ -337,7 +339,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], sums: ReducedRun | 
     doubts, limits = _short_samples(walked, energy, where), ""
     if walked is None and _keeps_valleys(result):
         limits = f"at one {result.axis.name} without cluster moves metastable states cannot be excluded"
-        if kept := _kept_signs(result, sums):
+        if kept := _kept_signs(result, source):
             doubts.append(f"{kept}, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
@@ -351,16 +353,16 @@ def _keeps_valleys(result: Tempered) -> bool:
     return {one.partition(":")[0] for one in moves.split(",")} <= _UNMOVED
 
 
-def _kept_signs(result: Tempered, sums: ReducedRun | None) -> str:
+def _kept_signs(result: Tempered, source: Source) -> str:
     """Say which order parameters stay away from 0, and in how many samples; nothing where these are few."""
-    away = {name: samples for name, samples in stays_away(result, sums).items() if samples.any()}
+    away = {name: samples for name, samples in stays_away(result, source).items() if samples.any()}
     marked = np.logical_or.reduce(list(away.values())) if away else np.zeros(1, np.bool_)
     if marked.sum() <= _MOST_SHORT * np.sqrt(len(marked)):
         return ""
     return f"{_listed(list(away), 'or')}{_whose(marked)} stays away from 0"
 
 
-def stays_away(result: Tempered, sums: ReducedRun | None = None) -> dict[str, Bools]:
+def stays_away(result: Tempered, source: Source | None = None) -> dict[str, Bools]:
     """Mark samples in which an order parameter stays away from 0 at the highest temperature, (samples,), by its name.
 
     Replicas that go from one of two opposite states to the other pass 0, where |x| has no gap: <|x|>^2 / <x^2> is
@@ -369,7 +371,7 @@ def stays_away(result: Tempered, sums: ReducedRun | None = None) -> dict[str, Bo
     """
     if in_field(result.model):
         return {}
-    run = sums or source_of(result).run
+    run = (source or source_of(result)).run
     return {
         name: (run.mean(f"|{name}|") ** 2 > _AWAY * run.mean(f"{name}^2"))[:, -1]
         for name in ("m", "m_s", "q")
@@ -377,7 +379,7 @@ def stays_away(result: Tempered, sums: ReducedRun | None = None) -> dict[str, Bo
     }
 
 
-def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, sums: ReducedRun | None = None) -> Bools:
+def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, source: Source | None = None) -> Bools:
     """Mark samples whose magnetisation at the lowest temperature no uniform field h allows, (samples,).
 
     Couplings do not tell M from -M, so that P(-M) = P(M) exp(-2 beta h M) and <M> = <|M| tanh(beta h |M|)>. As a
@@ -391,11 +393,12 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, sums: Red
     field = result.model.uniform_field
     if not field:
         return np.zeros(result.model.samples, np.bool_)
-    run = sums or source_of(result).run
-    time, square = run.time("m"), run.mean("m^2")[:, 0]
+    source = source or source_of(result)
+    run, time = source.run, source.time_of_runs("m")
+    square = run.mean("m^2")[:, 0]
     root, strength = np.sqrt(square), abs(result.model.fields[0, 0]) * result.model.sites / result.temperature[0]
     mean, bias = run.mean("m")[:, 0] * np.sign(field), np.tanh(strength * root)
-    of_signs = root * np.sqrt((1 - bias**2) * 2 * time.tau[:, 0] / (run.measurements * run.reduced.copies))
+    of_signs = root * np.sqrt((1 - bias**2) * 2 * time.tau[:, 0] / (run.lengths * run.reduced.copies))
     limit = -ndtri(false_alarms / 2 / len(mean)) * np.fmax(time.mean_error[:, 0], of_signs) + _ROUNDING
     return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 

@@ -39,7 +39,8 @@ from scipy.linalg import eigh
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
-from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered
+from spinsim.analysis.reduced import IndependentRuns
+from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered, samples_in
 from spinsim.analysis.sources import measurements_of, source_of
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
@@ -110,6 +111,8 @@ class InTimeCurve:
 def has_leading(result: Tempered, parity: str) -> bool:
     """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
     saved: Configurations | None = getattr(result, "configurations", None)
+    if result.disorder is not None:
+        return False  # several runs of one sample are together in sums alone
     if saved is None or saved.shape[0] < FEWEST_STEPS or (parity == "even" and saved.shape[2] < 2):
         return False
     return _operators(result.model.graph, parity) is not None
@@ -208,7 +211,7 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
     terms = _terms(result, parity, 16)
     times, of_samples = terms.times, terms.mean
-    error = standard_error(terms.blocks[:, 0]) * terms.wider[0, :, None]
+    error = np.sqrt(np.diagonal(terms.covariance[0], axis1=1, axis2=2)) * terms.wider[0, :, None]
     trusted = np.broadcast_to(terms.trusted[0, :, None], error.shape) & (error > 0)
     if len(of_samples) > 1:
         error = standard_error(of_samples)
@@ -230,7 +233,7 @@ def gaps(result: Tempered, parity: str = "odd") -> Gaps:
     """
     if parity == "odd":
         return _fitted(result, parity)
-    even = _correlated(result, parity, range(result.model.samples))  # which refuses runs that have none first
+    even = _correlated(result, parity, range(samples_in(result)))  # which refuses runs that have none first
     return _fitted(result, parity, _fitted(result, "odd"), even)
 
 
@@ -241,7 +244,7 @@ def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
 
 def _fitted(result: Tempered, parity: str, odd: Gaps | None = None, correlated: _Correlated | None = None) -> Gaps:
     """Return the gaps of a parity, of even parity beside those of odd parity."""
-    correlated = correlated or _correlated(result, parity, range(result.model.samples))
+    correlated = correlated or _correlated(result, parity, range(samples_in(result)))
     slices, shape = result.model.graph.slices, correlated.mean.shape[:2]
     of_places = {name: values.reshape(shape) for name, values in vars(_fits(correlated, slices)).items()}
     gap, bound = of_places["gap"], np.full(shape, np.nan)
@@ -332,7 +335,8 @@ class _Terms(NamedTuple):
 
     times: Integers  # in slices, (times,)
     mean: Array  # over the whole run, (samples, temperatures, times)
-    blocks: Array  # over each of its full blocks, (blocks, samples, temperatures, times)
+    covariance: Array  # of these averages, from full blocks, (samples, temperatures, times, times)
+    blocks: int  # number of these, the least of pooled runs
     wider: Array  # factor to errors from blocks, (samples, temperatures)
     trusted: Bools  # whether autocorrelation times are known, likewise
 
@@ -343,23 +347,30 @@ def _terms(result: Tempered, parity: str, least: int) -> _Terms:
     Autocorrelation times are those of C(1) and m^2 or, of even parity, of the energy of space and the link overlap:
     they tell how far blocks are too short.
     """
-    times, even, run = _in_time(result, parity, least).times, parity == "even", source_of(result).run
-    names = [correlation_name(k, even) for k in range(len(times))]
-    mean, blocks = (np.stack([find(name) for name in names], axis=-1) for find in (run.mean, run.block_means))
+    times, source = _in_time(result, parity, least).times, source_of(result)
+    *found, blocks = zip(*(_terms_of(part.runs, len(times), parity == "even") for part in source.parts), strict=True)
+    order = np.argsort(np.concatenate([part.samples for part in source.parts]))
+    mean, covariance, wider, trusted = (np.concatenate(each)[order] for each in found)
+    return _Terms(times, mean, covariance, min(blocks), wider, trusted)
+
+
+def _terms_of(runs: IndependentRuns, times: int, even: bool) -> tuple[Array, Array, Array, Bools, int]:
+    """Averages, covariance, factors to errors, whether times are known, and blocks, as ``_Terms`` has them."""
+    names = [correlation_name(k, even) for k in range(times)]
+    mean, blocks = (np.stack([find(name) for name in names], axis=-1) for find in (runs.mean, runs.block_means))
     if even:
-        mean -= run.mean("q_link in space")[..., None]
-        blocks -= run.block_means("q_link in space")[..., None]
+        mean -= runs.mean("q_link in space")[..., None]
+        blocks -= runs.block_means("q_link in space")[..., None]
     followed = ("e_s", "q_link") if even else (correlation_name(0), "m^2")
-    known = [(run.time(name), run.block_means(name)) for name in followed if name in run.names]
+    known = [(runs.time(name), runs.block_means(name)) for name in followed if name in runs.first.names]
     wider = np.max([too_small(standard_error(parts), time.mean_error) for time, parts in known], axis=0)
-    return _Terms(times, mean, blocks, wider, np.logical_and.reduce([time.trusted for time, _ in known]))
+    centred, count = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1), len(blocks)  # (samples, temperatures, times, .)
+    covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))
+    return mean, covariance, wider, np.logical_and.reduce([time.trusted for time, _ in known]), count
 
 
 def _of_terms(result: Tempered, parity: str, samples: Iterable[int]) -> _Correlated:
     """Return C(t) of averages over sites or bonds."""
     terms, chosen = _terms(result, parity, FEWEST_STEPS), list(samples)
-    blocks, count = terms.blocks[:, chosen], len(terms.blocks)
-    centred = np.moveaxis(blocks - blocks.mean(axis=0), 0, -1)  # (samples, temperatures, times, blocks)
-    covariance = centred @ centred.swapaxes(-1, -2) / (count * (count - 1))
-    wider = terms.wider[chosen, :, None, None] ** 2
-    return _Correlated(terms.times, terms.mean[chosen], covariance * wider, count, most_levels=2, operators=1)
+    covariance = terms.covariance[chosen] * terms.wider[chosen, :, None, None] ** 2
+    return _Correlated(terms.times, terms.mean[chosen], covariance, terms.blocks, most_levels=2, operators=1)

@@ -8,7 +8,7 @@ M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,6 +48,20 @@ class Cells:
         rest = self.sums.copy()
         rest[:, cells] -= sums
         return replace(self, sums=rest)
+
+
+def together(cells: Sequence[Cells]) -> Cells:
+    """Cells of independent runs as those of one, whose chains and stretches of time are those of all."""
+    if len(cells) == 1:
+        return cells[0]
+    stretches, first, chain = [], 0, 0
+    chains = []
+    for one in cells:
+        stretches += [(where + first, sums) for where, sums in one.stretches]
+        chains.append(one.chain + chain)
+        first, chain = first + len(one.energy), chain + int(one.chain.max()) + 1
+    energy, sums = np.concatenate([one.energy for one in cells]), np.concatenate([one.sums for one in cells], axis=1)
+    return Cells(energy, np.concatenate(chains), cells[0].names, sums, tuple(stretches))
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Bools, Integers, Tempered
-from spinsim.analysis.sources import source_of
+from spinsim.analysis.sources import Source, source_of
 from spinsim.errors import InputError
 from spinsim.observables.measured import in_field
 
@@ -46,30 +45,33 @@ def overlap_distribution(
 
     ``places`` of the ladder are all of them by default.
     """
-    run = _run(result, bins)
-    chosen = list(range(len(result.temperature)) if places is None else places)
+    source = _source(result, bins)
+    run, chosen = source.run, list(range(len(result.temperature)) if places is None else places)
     counts: npt.NDArray[np.uint32] = run.arrays["overlap_histogram"][:, chosen]
     sites, cells = result.model.sites, counts.shape[-1]
     q, width, _ = _bins(sites, bins, cells)
     first = np.searchsorted(_dealt(cells, len(q)), np.arange(len(q)))
-    shares = np.add.reduceat(counts.astype(np.float64), first, axis=-1) / (run.measurements * run.reduced.pairs)
+    of_runs = np.add.reduceat(counts.astype(np.float64), first, axis=-1)
+    shares = source.over_runs(of_runs / (run.lengths[:, None, None] * run.reduced.pairs))
     if symmetrize:  # of values that make no whole number of cells, cells differ by one value
         q, width, shares = (q - q[::-1]) / 2, (width + width[::-1]) / 2, (shares + shares[..., ::-1]) / 2
-    if len(counts) > 1:
+    if len(shares) > 1:
         share, error = shares.mean(axis=0), standard_error(shares)
         return OverlapDistribution(q, width, share / width, error / width, error > 0)
-    independent, trusted = independent_overlaps(run)[0, chosen], run.time("q^2").trusted[0, chosen]
+    independent, trusted = independent_overlaps(source)[0, chosen], source.time("q^2").trusted[0, chosen]
     share, error = shares[0], _of_one_histogram(shares[0], independent, symmetrize, in_field(result.model))
     return OverlapDistribution(q, width, share / width, error / width, trusted[:, None] & np.isfinite(error))
 
 
-def independent_overlaps(run: ReducedRun) -> Array:
+def independent_overlaps(source: Source) -> Array:
     """Return how many independent overlaps would give q^2 the error that it has, (samples, places).
 
     Copies that share moves, or pairs that share copies, count as far as they tell something new.
     """
-    square, fourth, error = run.mean("q^2"), run.mean("q^4"), run.time("q^2").mean_error
-    most = float(run.measurements * run.reduced.pairs)
+    square, fourth, error = source.mean("q^2"), source.mean("q^4"), source.time("q^2").mean_error
+    most = source.of_samples(
+        lambda runs: np.full((len(runs.mean("q^2")), 1), runs.measurements * runs.first.reduced.pairs)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.clip(np.nan_to_num((fourth - square**2) / error**2, nan=1.0), 1.0, most))
 
@@ -100,8 +102,8 @@ def bins_for(result: Tempered, place: int) -> int:
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
     """
-    run, sites = _run(result, _FEWEST_BINS), result.model.sites
-    counts = run.arrays["overlap_histogram"][:, place].sum(axis=0, dtype=np.int64)
+    source, sites = _source(result, _FEWEST_BINS), result.model.sites
+    counts = source.run.arrays["overlap_histogram"][:, place].sum(axis=0, dtype=np.int64)
     q, _, _ = _bins(sites, len(counts), len(counts))
     q = q if in_field(result.model) else np.abs(q)
     order = np.argsort(q, kind="stable")
@@ -109,14 +111,14 @@ def bins_for(result: Tempered, place: int) -> int:
     end = np.searchsorted(below[1:], below[:-1] + below[-1] // 2, side="left")
     there = end < len(q)
     shortest = float((q[order][end[there]] - q[order][there]).min())
-    number = float(independent_overlaps(run)[:, place].sum())
+    number = float(independent_overlaps(source)[:, place].sum())
     width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
     of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
     return int(-(-(sites + 1) // of_a_bin))
 
 
-def _run(result: Tempered, bins: int) -> ReducedRun:
-    """Return the sums of a run, if overlaps are among them."""
+def _source(result: Tempered, bins: int) -> Source:
+    """Return the statistics of a run, if overlaps are among them."""
     source = source_of(result)
     if source.facts.copies < 2 or (result.reduced is None and not result.overlap.shape[2]):
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
@@ -125,7 +127,7 @@ def _run(result: Tempered, bins: int) -> ReducedRun:
             f"{source.measurements} measurements in {bins} bins make no distribution: give at least {FEWEST_STEPS} "
             "and 1"
         )
-    return source.run
+    return source
 
 
 def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, Integers]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim.analysis import autocorrelation
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
-from spinsim.analysis.chains import Chain
+from spinsim.analysis.chains import Chain, in_one_length, joined
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 
 Array = npt.NDArray[np.float64]
@@ -30,15 +31,13 @@ class OfCopies(NamedTuple):
     is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
 
 
-class Binned(NamedTuple):
-    """A number in logarithmic bins of a run, of so many samples that their scatter is its error."""
+class Bins(NamedTuple):
+    """A number in logarithmic bins of runs, the earliest first."""
 
-    start: Integers  # first measurement of each bin, the earliest first, (bins,)
+    start: Integers  # first measurement of each bin, of the longest run, (bins,)
     stop: Integers  # measurement after its last, likewise
+    counts: Integers  # measurements in it, (bins, samples) or (bins, 1)
     means: Array  # averages over the bins, (bins, samples)
-
-    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
-        raise NotImplementedError  # of many samples nobody asks
 
 
 @dataclass(frozen=True)
@@ -57,19 +56,13 @@ class FollowedSeries:
     def copies(self) -> int:
         return int(self.values.shape[2])
 
-    @property
-    def start(self) -> Integers:
-        """First rows of the bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
-        return bin_edges(len(self.values))[0] * self.length
-
-    @property
-    def stop(self) -> Integers:
-        return bin_edges(len(self.values))[1] * self.length
-
     @cached_property
-    def means(self) -> Array:
-        edges = zip(*bin_edges(len(self.values)), strict=True)
-        return np.array([self._averaged[first:stop].mean(axis=0) for first, stop in edges])
+    def bins(self) -> Bins:
+        """Bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
+        start, stop = bin_edges(len(self.values))
+        means = np.array([self._averaged[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
+        start, stop = start * self.length, stop * self.length
+        return Bins(start, stop, (stop - start)[:, None], means)
 
     @cached_property
     def _averaged(self) -> Array:
@@ -117,16 +110,28 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True)
 class ReducedRun:
-    """Sums over all measurements of a run, of all its samples or of some."""
+    """Sums over all measurements of a run, of all its samples or of some.
+
+    Of pooled runs each sample of each run is a sample here, and they may have different numbers of measurements; all
+    but ``mean`` and ``of_samples`` then takes those of one number.
+    """
 
     reduced: Reduced  # terms and histograms that were added up
     arrays: Mapping[str, npt.NDArray[Any]]  # by the names of ``Reduced.arrays``
     measure_every: int  # sweeps between two measurements
     stride: int = 1  # measurements for each row of the series that were kept; 0 where none were
+    own: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+    """Sums of the user's own observables by name and part, averaged over copies: ``block_sums`` (samples, blocks,
+    places, ...), ``level_sums`` and ``level_squares`` (samples, levels, places, ...)."""
+
+    @property
+    def lengths(self) -> Integers:
+        """Measurements of each sample, (samples,)."""
+        return np.asarray(self.arrays["measurements"])
 
     @cached_property
     def measurements(self) -> int:
-        return int(self.arrays["measurements"].min(initial=np.iinfo(np.int64).max))
+        return int(self.lengths.min(initial=np.iinfo(np.int64).max))
 
     @cached_property
     def names(self) -> dict[str, int]:
@@ -156,10 +161,11 @@ class ReducedRun:
         edges = [count >> k for k in range(count.bit_length()) if count >> k >= length]
         return np.array(([0] if length > 1 else []) + edges[::-1])
 
-    def of_samples(self, chosen: slice) -> ReducedRun:
+    def of_samples(self, chosen: slice | Integers) -> ReducedRun:
         whole = slice(None)
         cut = {name: array[(whole,) * SAMPLE_AXIS.get(name, 0) + (chosen,)] for name, array in self.arrays.items()}
-        return replace(self, arrays=cut)
+        own = {name: {part: array[chosen] for part, array in sums.items()} for name, sums in self.own.items()}
+        return replace(self, arrays=cut, own=own)
 
     def chains_of(self, name: str) -> int:
         """Copies, or pairs of copies, that a term is summed over at each measurement."""
@@ -174,7 +180,7 @@ class ReducedRun:
     def mean(self, name: str) -> Array:
         """Average of a term over the whole run, (samples, places)."""
         whole: Array = self.arrays["block_sums"][self.names[name]].sum(axis=0)
-        return whole / (self.measurements * self.chains_of(name))
+        return np.asarray(whole / (self.lengths[:, None] * self.chains_of(name)))
 
     def block_means(self, name: str) -> Array:
         """Averages over the blocks that are full, (blocks, samples, places)."""
@@ -231,30 +237,49 @@ class ReducedRun:
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])
 
-    def _usable(self, length: int) -> int:
-        return min(autocorrelation.usable(length), int(self.arrays["level_sums"].shape[2]))
-
     def levels(self, name: str, first: int) -> tuple[Array, Array]:
         """Levels of the sum over copies or pairs in the blocks from ``first`` on, (levels, samples, places); its mean.
 
         Levels are mean squares of sums about that mean, divided by their length.
         """
-        k, begin, count = self._followed(name), first * self.block_length, self.measurements
+        k, begin = self._followed(name), first * self.block_length
         sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
-        length = count - begin
-        mean = sums[0] / length
-        variance = np.empty((self._usable(length), *mean.shape))
-        for level in range(len(variance)):
-            size, number = 2**level, (count >> level) - (begin >> level)
-            about = squares[level] - 2 * size * mean * sums[level] + number * size**2 * mean**2
-            variance[level] = np.maximum(about, 0.0) / (number * size)
-        variance[:, variance[0] <= _ROUNDING * squares[0] / length] = 0.0
+        variance, mean = _levels(sums, squares, begin, self.measurements)
         return variance, mean + self.arrays["first_value"][k]
+
+    def own_chain(self, name: str) -> Chain:
+        """Chain of an observable of the user's own; elements of an array stand behind each other as places do."""
+        sums, count, samples = self.own[name], self.measurements, self.samples
+        blocks, levels, squares = (
+            np.moveaxis(sums[part].reshape(*sums[part].shape[:2], -1), 1, 0)
+            for part in ("block_sums", "level_sums", "level_squares")
+        )
+        length = block_length(len(blocks), count)
+        mean, walk = blocks.sum(axis=0) / count, self._walk
+        variance = _levels(levels, squares, 0, count)[0]
+        return Chain(count, length, blocks[: count // length] / length, variance, mean.reshape(samples, -1), walk)
 
     def windows(self, name: str, levels: Array, first: int) -> Windows:
         """Windows of levels, and of the blocks from ``first`` on where these are longer."""
         sums = self.block_means(name)[first:] * self.chains_of(name)
-        return autocorrelation.with_blocks(autocorrelation.level_windows(levels), sums, self.block_length, levels[0])
+        short = autocorrelation.level_windows(levels)
+        return autocorrelation.with_blocks(short, [sums], self.block_length, levels[0])
+
+
+def _levels(sums: Array, squares: Array, begin: int, count: int) -> tuple[Array, Array]:
+    """Mean squares of sums about the mean and that mean, of measurements from ``begin`` to ``count``.
+
+    Of sums and squares (levels, samples, places) of sums over 2^l measurements.
+    """
+    length = count - begin
+    mean = sums[0] / length
+    variance = np.empty((min(autocorrelation.usable(length), len(sums)), *mean.shape))
+    for level in range(len(variance)):
+        size, number = 2**level, (count >> level) - (begin >> level)
+        about = squares[level] - 2 * size * mean * sums[level] + number * size**2 * mean**2
+        variance[level] = np.maximum(about, 0.0) / (number * size)
+    variance[:, variance[0] <= _ROUNDING * squares[0] / length] = 0.0
+    return variance, mean
 
 
 @dataclass(frozen=True)
@@ -269,17 +294,10 @@ class FollowedTerm:
     def copies(self) -> int:
         return self.run.chains_of(self.name)
 
-    @property
-    def start(self) -> Integers:
-        return self.run.edges[:-1]
-
-    @property
-    def stop(self) -> Integers:
-        return self.run.edges[1:]
-
     @cached_property
-    def means(self) -> Array:
-        return self.run.bin_means(self.name)[..., self.place]
+    def bins(self) -> Bins:
+        edges = self.run.edges
+        return Bins(edges[:-1], edges[1:], np.diff(edges)[:, None], self.run.bin_means(self.name)[..., self.place])
 
     def time(self) -> IntegratedTime:
         whole = self.run.time(self.name)
@@ -293,7 +311,7 @@ class FollowedTerm:
         windows, length = self._here(run.windows(name, levels, first)), run.measurements - start
         carriers = autocorrelation.carriers_of(run.block_means(name)[first:, :, place])
         variance, average = levels[0, :, place] / number**2, mean[:, place] / number
-        return autocorrelation.blocked_time(windows, variance, average, length, 1, length, least_window, carriers)
+        return autocorrelation.blocked_time(windows, variance, average, length, least_window, carriers)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; the fluctuations of their sum tell those of each."""
@@ -302,7 +320,7 @@ class FollowedTerm:
         means: Array = run.arrays["copy_sums"][row, :, :, place] / length
         levels, _ = run.levels(name, 0)
         windows, variance = self._here(run.windows(name, levels, 0)), levels[0, :, place] / means.shape[1]
-        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, 1, length, least_window)
+        time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, least_window)
         error, freedom = time.mean_error, length / (2 * time.window + 1)
         return OfCopies(means, np.isnan(error), error**2, freedom, time.is_resolved)
 
@@ -310,4 +328,108 @@ class FollowedTerm:
         return windows._replace(tau=windows.tau[..., self.place])
 
 
-Followed = FollowedSeries | FollowedTerm  # shows whether a number drifts, and copies are compared by it
+@dataclass(frozen=True)
+class FollowedRuns:
+    """A number over the time of runs of several lengths, with what ``FollowedSeries`` has.
+
+    Bins are told by the part of each run that they are, from the last one on.
+    """
+
+    parts: Sequence[FollowedSeries | FollowedTerm]  # of all runs of a length together
+    rows: Sequence[Integers]  # which of all samples of all runs these are
+
+    @property
+    def copies(self) -> int:
+        return self.parts[0].copies
+
+    @cached_property
+    def bins(self) -> Bins:
+        each, order = [part.bins for part in self.parts], np.argsort(np.concatenate(self.rows))
+        number = min(len(one.start) for one in each)
+        longest = max(each, key=lambda one: int(one.stop[-1]))
+        counts = [np.broadcast_to(one.counts, one.means.shape)[-number:] for one in each]
+        means = np.concatenate([one.means[-number:] for one in each], axis=1)
+        counts_of_all = np.concatenate(counts, axis=1)
+        return Bins(longest.start[-number:], longest.stop[-number:], counts_of_all[:, order], means[:, order])
+
+    def time(self) -> IntegratedTime:
+        return in_order([part.time() for part in self.parts], self.rows)
+
+    def late_time(self, least_window: npt.ArrayLike = 0) -> IntegratedTime:
+        windows = np.broadcast_to(least_window, sum(map(len, self.rows)))
+        each = zip(self.parts, self.rows, strict=True)
+        return in_order([part.late_time(windows[rows]) for part, rows in each], self.rows)
+
+    def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
+        windows = np.broadcast_to(least_window, sum(map(len, self.rows)))
+        found = [part.of_copies(windows[rows]) for part, rows in zip(self.parts, self.rows, strict=True)]
+        order = np.argsort(np.concatenate(self.rows))
+        return OfCopies(*(np.concatenate([np.asarray(one) for one in of])[order] for of in zip(*found, strict=True)))
+
+
+def in_order(times: Sequence[IntegratedTime], rows: Sequence[Integers]) -> IntegratedTime:
+    """Times of several parts of all samples as those of all, of which the parts have these ``rows``."""
+    order = np.argsort(np.concatenate(rows))
+    fields = (field.name for field in dataclasses.fields(IntegratedTime))
+    return IntegratedTime(**{name: np.concatenate([getattr(one, name) for one in times])[order] for name in fields})
+
+
+Followed = FollowedSeries | FollowedTerm | FollowedRuns  # shows if a number drifts, and copies are compared by it
+
+
+@dataclass(frozen=True)
+class IndependentRuns:
+    """Independent runs of the same samples, usually one: their averages together, in which each measurement counts."""
+
+    runs: Sequence[ReducedRun]
+
+    @property
+    def first(self) -> ReducedRun:
+        return self.runs[0]
+
+    @cached_property
+    def measurements(self) -> int:
+        return sum(run.measurements for run in self.runs)
+
+    @property
+    def shares(self) -> list[float]:
+        return [run.measurements / self.measurements for run in self.runs]
+
+    def mean(self, name: str) -> Array:
+        """Average of a term over all runs, (samples, places)."""
+        if len(self.runs) == 1:
+            return self.first.mean(name)
+        return np.asarray(sum(share * run.mean(name) for share, run in zip(self.shares, self.runs, strict=True)))
+
+    @cached_property
+    def seams(self) -> tuple[int, ...]:
+        """First blocks of all runs but the first, among blocks of equal length."""
+        return in_one_length([(np.empty(run.full_blocks), run.block_length) for run in self.runs])[1]
+
+    def block_means(self, name: str) -> Array:
+        """Averages over the blocks that are full, of equal length, (blocks, samples, places)."""
+        return in_one_length([(run.block_means(name), run.block_length) for run in self.runs])[0]
+
+    def chain(self, name: str) -> Chain:
+        if name not in self._chains:
+            self._chains[name] = joined([run.chain(name) for run in self.runs])
+        return self._chains[name]
+
+    @cached_property
+    def _chains(self) -> dict[str, Chain]:
+        return {}
+
+    def time(self, name: str) -> IntegratedTime:
+        return self.chain(name).time
+
+    def variance_of_mean(self, name: str) -> Array:
+        """Square of the error of the mean of a term with sums of each copy, from how copies differ, (samples, places).
+
+        It is free of bias however long the autocorrelation time is.
+        """
+        variances = []
+        for run in self.runs:
+            row = run.reduced.by_copy.index(run.names[name])
+            means = run.arrays["copy_sums"][row] / run.measurements
+            variances.append(means.var(axis=1, ddof=1) / run.reduced.copies)
+        return np.asarray(sum(share**2 * one for share, one in zip(self.shares, variances, strict=True)))

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis import runs
-from spinsim.analysis.multihistogram import Cells, MultiHistogram, first_guess, joined
-from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Array, Axis, Tempered, check_length
-from spinsim.analysis.sources import facts_of, measurements_of, observed, source_of, sums_of
+from spinsim.analysis.multihistogram import Cells, MultiHistogram, first_guess, joined, together
+from spinsim.analysis.reduced import IndependentRuns, ReducedRun
+from spinsim.analysis.runs import Array, Axis, Tempered, check_length, samples_in
+from spinsim.analysis.sources import Source, facts_of, measurements_of, observed, source_of, sums_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.reduction import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
@@ -34,10 +34,10 @@ _WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviati
 FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
 
 
-def check_width(run: ReducedRun) -> None:
+def check_width(run: ReducedRun, samples: int) -> None:
     """Refuse sums over energy that are none of stretches of time, of one sample, or whose bins are wide."""
     energies, model = run.reduced.energies, run.reduced.model
-    if energies is None or (run.samples == 1 and energies.blocks == 1):
+    if energies is None or (samples == 1 and energies.blocks == 1):
         raise InputError(
             f"the run of {model.name} has no sums over energy, for which its samples leave no room, or is one of "
             f"several samples: run fewer {argument('samples')}, and reweight all of them together"
@@ -131,11 +131,11 @@ def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
 
 
 def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array], merge: int) -> Cells:
-    """Cells of arrays (chains, blocks, cells of a chain); of one sample stretches of time are ``merge`` blocks each."""
+    """Cells of arrays (chains, blocks, cells of a chain); stretches of time are ``merge`` blocks each, none for 0."""
     chains, blocks, cells = count.shape
     whole = np.array([count, *sums.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)
     every_cell, stretches = np.arange(chains * cells), []
-    if blocks > 1:
+    if merge:
         full, number = run.full_blocks, run.full_blocks // merge
         of_each = whole[:, full - number * merge : full].reshape(len(whole), number, merge, -1).sum(axis=2)
         stretches = [(every_cell, of_each[:, k]) for k in range(number)]
@@ -183,11 +183,12 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
     check_length(measurements_of(result))
-    run = result.reduced or sums_of(result, by_energy=True)
-    result = replace(result, reduced=run)
-    check_width(run)
-    times, merge = _times(result)
-    wholes = [_counted(result, run, k, merge) for k in range(run.samples)]
+    result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
+    source = source_of(result)
+    check_width(source.run, source.samples)
+    times, merge = _times(source)
+    parts_of = [(part.runs, k) for part in source.parts for k in range(len(part.samples))]
+    wholes = [_counted(result, runs, k, merge) for runs, k in parts_of]
     joins = [_join(whole) for whole in wholes]
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
     mean = _mean(parts)
@@ -226,18 +227,21 @@ class _Counted(NamedTuple):
         return self._replace(singles=self.singles.without(stretch), pairs=pairs)
 
 
-def _counted(result: Tempered, run: ReducedRun, sample: int, merge: int) -> _Counted:
-    """Return what a run has added up over the energies of a sample."""
+def _counted(result: Tempered, runs: IndependentRuns, sample: int, merge: int) -> _Counted:
+    """Return what runs of a sample have added up over its energies; stretches are ``merge`` of their blocks long."""
+    run = runs.first
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name] == pairs] for pairs in (False, True))
     variances = [name for name in own if name in VARIANCES]
-    middle = {name: float(run.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
+    middle = {name: float(runs.mean(VARIANCES[name][0])[sample].mean()) for name in variances}
     assert run.reduced.energies is not None  # noqa: S101  (as ``check_width`` has said)
     spacing = max(spacing_of(result.model), run.reduced.energies.unit)
     beta, sites = 1 / result.temperature, result.model.sites
-    singles = cells_of_copies(run, sample, own, middle, spacing, merge)
-    pairs = cells_of_pairs(run, sample, of_pairs, spacing, merge) if of_pairs else None
-    return _Counted(sites, beta, first_guess(sites * run.mean("energy")[sample], beta), singles, pairs, middle)
+    merges = [merge * (run.block_length // one.block_length) for one in runs.runs]
+    each = list(zip(runs.runs, merges, strict=True))
+    singles = together([cells_of_copies(one, sample, own, middle, spacing, n) for one, n in each])
+    pairs = together([cells_of_pairs(one, sample, of_pairs, spacing, n) for one, n in each]) if of_pairs else None
+    return _Counted(sites, beta, first_guess(sites * runs.mean("energy")[sample], beta), singles, pairs, middle)
 
 
 def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
@@ -312,17 +316,16 @@ class _Time(NamedTuple):
     wider: Array  # factor to errors
 
 
-def _times(result: Tempered) -> tuple[dict[str, _Time], int]:
+def _times(source: Source) -> tuple[dict[str, _Time], int]:
     """Autocorrelation times of all observables, and how many blocks are merged where errors come from time."""
-    source = source_of(result)
-    names = dict.fromkeys(["energy", *series_of(_observables(result, "hottest"))])
-    chains = {name: source.chain(name) for name in names}
-    is_one = source.run.samples == 1
-    merge = max(int(chain.merge.max()) for chain in chains.values()) if is_one else 1
+    names = dict.fromkeys(["energy", *series_of(_observables(source.result, "hottest"))])
+    is_one = source.samples == 1
+    merge = max(int(source.chain(name).merge.max()) for name in names) if is_one else 0
     times = {}
-    for name, chain in chains.items():
-        wider = chain.factor_at(merge)[0] if is_one else np.ones(source.run.reduced.places)
-        times[name] = _Time(chain.time.tau.mean(axis=0), chain.time.trusted.mean(axis=0), wider)
+    for name in names:
+        time = source.time(name)
+        wider = source.chain(name).factor_at(merge)[0] if is_one else np.ones(source.run.reduced.places)
+        times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
     return times, merge
 
 
@@ -337,13 +340,13 @@ def _estimates(
         error = spread * np.interp(targets, ladder, time.wider)
         count = mean["pairs" if MOMENTS[o.series] else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
-        trusted &= can_trust(result.model.samples, np.interp(targets, ladder, time.trusted) == 1)
+        trusted &= can_trust(samples_in(result), np.interp(targets, ladder, time.trusted) == 1)
         estimates[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
     return estimates
 
 
 def _notes(result: Tempered, absolute: bool) -> list[str]:
-    notes = few_samples(result.model.samples)
+    notes = few_samples(samples_in(result))
     if not absolute:
         notes.append(
             f"F / T and entropy per site are less those at T = {result.temperature[-1]:.5g}: for absolute ones the "

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
 from spinsim.errors import InputError, argument
+from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
 from spinsim.result import Result
@@ -107,6 +108,7 @@ class Tempered(Run, SampledResult):
     overlap_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     magnetization_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     reduced: ReducedRun | None = None
+    disorder: Integers | None = None
 
     if TYPE_CHECKING:  # fields of some results and properties of others
 
@@ -172,11 +174,34 @@ def check_length(steps: int) -> None:
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
+def samples_in(result: Result) -> int:
+    """Disorder samples of a run; of pooled runs of one sample it counts once."""
+    disorder = getattr(result, "disorder", None)
+    return result.model.samples if disorder is None else len(np.unique(disorder))
+
+
+def samples_in_words(result: Result) -> str:
+    samples = count(samples_in(result), "sample")
+    return samples if samples_in(result) == result.model.samples else f"{samples} in {result.model.samples} runs"
+
+
+def model_of_samples(result: Run) -> Ising:
+    """The model of a run with each disorder sample once."""
+    disorder = getattr(result, "disorder", None)
+    if disorder is None:
+        return result.model
+    return samples_of(result, np.unique(disorder, return_index=True)[1]).model
+
+
 def sample_of(result: AnyRun, sample: int) -> AnyRun:
-    return samples_of(result, slice(sample, sample + 1))
+    """The run of one disorder sample; of pooled runs all runs of it."""
+    disorder = getattr(result, "disorder", None)
+    if disorder is None:
+        return samples_of(result, slice(sample, sample + 1))
+    return samples_of(result, np.flatnonzero(disorder == sample))
 
 
-def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
+def samples_of(result: AnyRun, chosen: slice | Integers) -> AnyRun:
     """The run of some of the samples, two or more of which need couplings or fields of their own."""
     model = result.model
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
@@ -192,6 +217,8 @@ def samples_of(result: AnyRun, chosen: slice) -> AnyRun:
             parts[name] = {own: series[:, chosen] for own, series in value.items()}
         elif name == "reduced" and value is not None:
             parts[name] = value.of_samples(chosen)
+        elif name == "disorder" and value is not None:
+            parts[name] = np.unique(value[chosen], return_inverse=True)[1]
         elif name == "configurations":
             parts[name] = None  # which are of all samples
     return replace(result, **parts)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Final
+from functools import cached_property, partial
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.chains import Chain, chain_of, of_merges
-from spinsim.analysis.reduced import Followed, FollowedSeries, FollowedTerm, ReducedRun
-from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length
+from spinsim.analysis.chains import Chain, chain_of, joined, merged, of_merges
+from spinsim.analysis.reduced import Followed, FollowedRuns, FollowedTerm, IndependentRuns, ReducedRun, in_order
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length, samples_in
 from spinsim.engine.measuring.correlations import Correlations
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange import Exchange
@@ -99,15 +99,27 @@ def _no_spins(sample: int, replica: int) -> npt.NDArray[np.int8]:
     raise NotImplementedError  # series have no configurations
 
 
+class Part(NamedTuple):
+    """Samples whose runs have equal lengths."""
+
+    samples: Integers  # numbers of the samples
+    rows: list[Integers]  # for each of their runs, where it stands among all samples of all runs
+    runs: IndependentRuns
+
+
 class Source:
-    """Statistics of a run on a ladder from the sums over its measurements."""
+    """Statistics of a run on a ladder, or of pooled runs, from the sums over their measurements.
+
+    Runs of one sample are independent chains of it. Averages over samples give each of them the same weight, averages
+    over runs of one sample each measurement.
+    """
 
     def __init__(self, result: Tempered) -> None:
         self.result = result
 
     @cached_property
     def run(self) -> ReducedRun:
-        """The sums that the run has made as it went, or those of its rows."""
+        """The sums that the run has made as it went, or those of its rows; of pooled runs those of all."""
         return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
     @cached_property
@@ -126,7 +138,16 @@ class Source:
         return observables(self.facts)
 
     @property
+    def own_records(self) -> tuple[Observable, ...]:
+        """The user's own observables that are one number for each configuration and have averages."""
+        series, own = own_series(self.result), () if self.result.reduced is None else self.run.own
+        counts = {name: self.measurements if name in own else len(values) for name, values in series.items()}
+        scalars = (name for name, values in series.items() if values.ndim == _SCALAR and counts[name] >= FEWEST_STEPS)
+        return own_observables(scalars)
+
+    @property
     def measurements(self) -> int:
+        """Measurements of a run, the least of pooled ones."""
         return len(self.result.energy) if self.result.reduced is None else self.run.measurements
 
     @property
@@ -134,28 +155,95 @@ class Source:
         """Sweeps between two measurements."""
         return self.run.measure_every
 
+    @cached_property
+    def disorder(self) -> Integers:
+        """Number of the disorder sample of each sample of each run."""
+        given = self.result.disorder
+        return np.arange(self.run.samples) if given is None else given
+
+    @property
+    def samples(self) -> int:
+        """Disorder samples, each of which counts once however many runs it has."""
+        return samples_in(self.result)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """All samples, those together whose runs have equal lengths."""
+        run, lengths, rows = self.run, self.run.lengths, np.arange(self.run.samples)
+        if self.samples == run.samples and len(self._of_lengths) == 1:
+            return [Part(rows, [rows], IndependentRuns([run]))]
+        alike: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
+        for sample in range(self.samples):
+            own = sorted(rows[self.disorder == sample].tolist(), key=lambda row: -lengths[row])
+            alike.setdefault(tuple(lengths[own].tolist()), []).append((sample, own))
+        parts = []
+        for each in alike.values():
+            runs = list(np.array([own for _, own in each]).T)
+            independent = IndependentRuns([run.of_samples(chosen) for chosen in runs])
+            parts.append(Part(np.array([sample for sample, _ in each]), runs, independent))
+        return parts
+
+    @cached_property
+    def _of_lengths(self) -> list[Integers]:
+        """Samples of runs that have equally many measurements, for each such number."""
+        lengths = self.run.lengths
+        return [np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1]]
+
+    @cached_property
+    def runs_by_length(self) -> list[ReducedRun]:
+        """All samples of all runs, those of equally many measurements together."""
+        return [self.run] if len(self._of_lengths) < 2 else [self.run.of_samples(rows) for rows in self._of_lengths]
+
+    def of_runs(self, find: Callable[[ReducedRun], Array]) -> Array:
+        """Put together what ``find`` returns of runs of one length, samples first: of each sample of each run."""
+        order = np.argsort(np.concatenate(self._of_lengths))
+        return np.concatenate([find(run) for run in self.runs_by_length])[order]
+
+    def of_samples(self, find: Callable[[IndependentRuns], Array]) -> Array:
+        """Put together what ``find`` returns of runs of the same samples, samples first: of each sample."""
+        order = np.argsort(np.concatenate([part.samples for part in self.parts]))
+        return np.concatenate([find(part.runs) for part in self.parts])[order]
+
+    def over_runs(self, values: Array) -> Array:
+        """Average numbers of each sample of each run (all, ...) over the runs of a sample, (samples, ...)."""
+        weights = np.zeros((self.samples, len(values)))
+        weights[self.disorder, np.arange(len(values))] = self.run.lengths
+        return np.asarray(np.tensordot(weights / weights.sum(axis=1, keepdims=True), values, axes=1))
+
     def sweep_of(self, rows: Integers) -> Integers:
         return np.asarray(self.run.measure_every * (rows + 1))
 
+    def mean(self, name: str) -> Array:
+        """Return the average of a term over all runs of each sample, (samples, places)."""
+        return self.of_samples(lambda runs: runs.mean(name))
+
     def time(self, name: str) -> IntegratedTime:
-        """Return the autocorrelation time of the term that stands for a moment, over the whole run."""
-        return self.chain(name).time
+        """Return the autocorrelation time of the term that stands for a moment, (samples, places)."""
+        check_length(self.measurements)
+        times = [part.runs.time(term_name(name)) for part in self.parts]
+        return times[0] if len(times) == 1 else in_order(times, [part.samples for part in self.parts])
+
+    def time_of_runs(self, name: str) -> IntegratedTime:
+        """Likewise of each sample of each run."""
+        return in_order([run.time(term_name(name)) for run in self.runs_by_length], self._of_lengths)
 
     def chain(self, name: str) -> Chain:
-        """Return the chain of the average of the term that stands for a moment."""
+        """Return the chain of the term that stands for a moment, of one sample."""
         check_length(self.measurements)
-        return self.run.chain(term_name(name))
+        return self.parts[0].runs.chain(term_name(name))
 
     def entries(self, names: Sequence[str], merge: int = 1) -> Array:
         """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
 
-        Stretches are ``merge`` full blocks each, moved so that their mean is that of all measurements.
+        Stretches are ``merge`` full blocks of a run each, moved so that their mean is that of all measurements.
         """
         check_length(self.measurements)
-        whole = np.stack([self._of_samples(name) for name in names], axis=1)
-        if self.run.samples > 1:
+        whole = np.stack([self.of_samples(partial(_moment, name=name)) for name in names], axis=1)
+        if self.samples > 1:
             return whole
-        parts = Chain.merged(np.stack([self._of_blocks(name) for name in names], axis=1), merge)
+        runs = self.parts[0].runs
+        blocks = np.stack([_moment_of_blocks(runs, name)[:, 0] for name in names], axis=1)
+        parts = merged(blocks, merge, runs.seams)
         return np.asarray(parts + (whole - parts.mean(axis=0)))
 
     def by_merges(self, series: Sequence[str], find: Callable[[int], Array]) -> tuple[Array, Array]:
@@ -163,56 +251,79 @@ class Source:
 
         What it returns has axes (..., series, places); of several samples blocks do not matter.
         """
-        if self.run.samples > 1:
+        if self.samples > 1:
             return find(1), np.ones((len(series), self.run.reduced.places))
         merge, factor = (np.array([getattr(self.chain(name), part)[0] for name in series]) for part in _OF_BLOCKS)
         return of_merges(merge, find), factor
 
-    def _of_samples(self, name: str) -> Array:
-        """Averages of a moment in each sample, (samples, places)."""
-        if name not in VARIANCES:
-            return self.run.mean(term_name(name))
-        first, square = (self.run.mean(term) for term in VARIANCES[name])
-        factor, shift = self._unbiased(name)
-        return np.asarray((square - first**2) * factor + shift)
-
-    def _of_blocks(self, name: str) -> Array:
-        """Averages of a moment of one sample in the blocks that are full, (blocks, places)."""
-        if name not in VARIANCES:
-            return np.asarray(self.run.block_means(term_name(name))[:, 0])
-        first, square = (self.run.block_means(term)[:, 0] for term in VARIANCES[name])
-        mean = self.run.mean(VARIANCES[name][0])
-        factor, shift = self._unbiased(name)
-        return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
-
-    def _unbiased(self, name: str) -> tuple[Array | float, Array | float]:
-        """Return the factor and summand that free squared deviations from the measured mean of bias.
-
-        The measured mean lies nearer to the data than the true one, by its own variance: independent copies tell it; of
-        one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
-        """
-        run, (first, _) = self.run, VARIANCES[name]
-        copies = run.reduced.copies
-        if copies > 1:
-            row = run.reduced.by_copy.index(run.names[first])
-            means = run.arrays["copy_sums"][row] / run.measurements
-            return 1.0, means.var(axis=1, ddof=1) / copies
-        return 1 / (1 - np.minimum(2 * run.time(first).tau / run.measurements, 0.5)), 0.0
-
     def late_means(self, name: str) -> Array:
-        """Return averages of a moment over the last bin, (samples, temperatures)."""
-        return np.asarray(self.run.bin_means(term_name(name))[-1])
+        """Return averages of a moment over the last bin of each run, (samples, temperatures)."""
+        return self.over_runs(self.of_runs(lambda run: np.asarray(run.bin_means(term_name(name))[-1])))
 
     def followed(self, name: str) -> Sequence[Followed]:
         """Return the term that stands for a moment at each place of the ladder."""
-        return [FollowedTerm(self.run, term_name(name), place) for place in range(self.run.reduced.places)]
+        return [self.followed_at(name, place) for place in range(self.run.reduced.places)]
 
-    def coldest(self, name: str) -> FollowedSeries:
-        return self.run.coldest(term_name(name))
+    def followed_at(self, name: str, place: int) -> Followed:
+        each = [FollowedTerm(run, term_name(name), place) for run in self.runs_by_length]
+        return each[0] if len(each) == 1 else FollowedRuns(each, self._of_lengths)
 
-    def walk_times(self) -> tuple[int, Array]:
-        """Return how many measurements there are, and autocorrelation times of the places of replicas, (samples,)."""
-        return self.measurements, self.run.walk_times()
+    def coldest(self, name: str) -> Followed:
+        each = [run.coldest(term_name(name)) for run in self.runs_by_length]
+        return each[0] if len(each) == 1 else FollowedRuns(each, self._of_lengths)
+
+    def walk_times(self) -> tuple[Integers, Array]:
+        """Return measurements and autocorrelation times of the places of replicas, of each sample of each run."""
+        return self.run.lengths, self.of_runs(ReducedRun.walk_times)
+
+    def own_chains(self, name: str) -> tuple[list[Chain], list[Integers]]:
+        """Return the chains of an observable of the user's own, and of which samples each is."""
+        chains = [joined([self._own_chain(name, rows) for rows in part.rows]) for part in self.parts]
+        return chains, [part.samples for part in self.parts]
+
+    def _own_chain(self, name: str, rows: Integers) -> Chain:
+        if self.result.reduced is not None and name in self.run.own:
+            check_length(self.measurements)
+            return self._run_of(rows).own_chain(name)
+        values = np.asarray(own_series(self.result)[name], np.float64)[:, rows]
+        check_length(len(values))
+        means, walk = values.mean(axis=2), np.zeros(len(rows))
+        if len(self.result.temperature) > 1:
+            walk = self._run_of(rows).walk_times() * (len(values) / self.measurements)  # in rows
+        return chain_of(means.reshape(*means.shape[:2], -1), walk)
+
+    def _run_of(self, rows: Integers) -> ReducedRun:
+        return self.run if len(rows) == self.run.samples else self.run.of_samples(rows)
+
+
+def _moment(runs: IndependentRuns, name: str) -> Array:
+    """Average of a moment in each sample, (samples, places)."""
+    if name not in VARIANCES:
+        return runs.mean(term_name(name))
+    first, square = (runs.mean(term) for term in VARIANCES[name])
+    factor, shift = _unbiased(runs, VARIANCES[name][0])
+    return np.asarray((square - first**2) * factor + shift)
+
+
+def _moment_of_blocks(runs: IndependentRuns, name: str) -> Array:
+    """Averages of a moment in the blocks that are full, (blocks, samples, places)."""
+    if name not in VARIANCES:
+        return runs.block_means(term_name(name))
+    first, square = (runs.block_means(term) for term in VARIANCES[name])
+    mean = runs.mean(VARIANCES[name][0])
+    factor, shift = _unbiased(runs, VARIANCES[name][0])
+    return np.asarray((square - 2 * mean * first + mean**2) * factor + shift)
+
+
+def _unbiased(runs: IndependentRuns, first: str) -> tuple[Array | float, Array | float]:
+    """Return the factor and summand that free squared deviations from the measured mean of bias.
+
+    The measured mean lies nearer to the data than the true one, by its own variance: independent copies tell it; of
+    one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
+    """
+    if runs.first.reduced.copies > 1:
+        return 1.0, runs.variance_of_mean(first)
+    return 1 / (1 - np.minimum(2 * runs.time(first).tau / runs.measurements, 0.5)), 0.0
 
 
 def source_of(result: Tempered) -> Source:
@@ -225,36 +336,18 @@ def facts_of(result: Tempered) -> Facts:
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Return the observables of a run, the user's own behind all others where their series are long enough."""
-    return source_of(result).records + (own_records(result) if len(result.sweep) >= FEWEST_STEPS else ())
+    source = source_of(result)
+    return source.records + source.own_records
 
 
 def measurements_of(result: Tempered) -> int:
-    """Return how many measurements a run has made, of which its series may hold fewer."""
+    """Return how many measurements a run has made, of which its series may hold fewer; the least of pooled ones."""
     return source_of(result).measurements
 
 
 def own_series(result: Tempered) -> Mapping[str, Array]:
     """Returns the series of the user's own observables by name, empty of runs that have none."""
     return getattr(result, "measured", {})
-
-
-def own_records(result: Tempered) -> tuple[Observable, ...]:
-    """Returns records of those of them that are one number for each configuration."""
-    return own_observables(name for name, values in own_series(result).items() if values.ndim == _SCALAR)
-
-
-def own_chain(result: Tempered, name: str) -> Chain:
-    """Add up the rows of an observable of the user's own, place by place of the ladder and element by element.
-
-    Elements of an array stand behind each other as places do.
-    """
-    values = np.asarray(own_series(result)[name], np.float64)
-    check_length(len(values))
-    means = values.mean(axis=2)
-    walk = np.zeros(means.shape[1])
-    if len(result.temperature) > 1:
-        walk = source_of(result).run.walk_times() * (len(values) / measurements_of(result))  # in rows
-    return chain_of(means.reshape(*means.shape[:2], -1), walk)
 
 
 def point_of(result: Tempered) -> Point:

@@ -10,17 +10,17 @@ import numpy as np
 from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import IntegratedTime
-from spinsim.analysis.chains import LADDERS, SHORTEST, of_merges
+from spinsim.analysis.chains import LADDERS, SHORTEST, merged, of_merges
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
-from spinsim.analysis.reduced import Followed, FollowedTerm
+from spinsim.analysis.reduced import Followed, in_order
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
-from spinsim.analysis.sources import Source, observed, own_chain, own_records, point_of, source_of
+from spinsim.analysis.sources import Source, observed, point_of, source_of
 from spinsim.analysis.sources import observables_of as observables_of
 from spinsim.observables.measured import in_field
-from spinsim.observables.table import Observable, left_out, moments_of, series_of
+from spinsim.observables.table import left_out, moments_of, series_of
 
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding
 
@@ -84,10 +84,10 @@ def summarize(result: Tempered) -> Summary:
     times = _times(source)
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
     coldest: dict[str, Followed] = {name: source.coldest(key) for name, key in tested.items() if key in times}
-    coldest |= {name: FollowedTerm(source.run, name, 0) for name in _ordering(source, times)}
-    judged = judge(result, coldest, source.run)
+    coldest |= {name: source.followed_at(name, 0) for name in _ordering(source, times)}
+    judged = judge(result, coldest, source)
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(result, long_enough) + left_out(source.facts) + _own_left_out(result)
+    notes = _on_samples(source, long_enough) + left_out(source.facts)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     said = (judged.equilibration, judged.problems, judged.doubts, judged.words)
@@ -118,8 +118,7 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(source.records)
     }
-    own = _own_observables(source)
-    return resamples_of | {o.name: _resampled_own(result, o.name, resamples, seed) for o in own}
+    return resamples_of | {o.name: _resampled_own(source, o.name, resamples, seed) for o in source.own_records}
 
 
 def _times(source: Source) -> dict[str, IntegratedTime]:
@@ -138,53 +137,44 @@ def _estimates(source: Source, times: dict[str, IntegratedTime]) -> dict[str, Es
     errors, wider = source.by_merges(
         [o.series for o in source.records], lambda merge: jackknife(values, source.entries(names, merge)).error
     )
-    result, estimated = source.result, {}
+    estimated = {}
     for o, value, error in zip(source.records, averages, errors * wider, strict=True):
-        estimated[o.name] = _estimate(result, value, error, times[o.series], source.every)
-    return estimated | {o.name: own_estimate(result, o.name) for o in _own_observables(source)}
-
-
-def _own_observables(source: Source) -> tuple[Observable, ...]:
-    """The user's own observables that have series beside reduced measurements."""
-    return observables_of(source.result)[len(source.records) :]
-
-
-def _own_left_out(result: Tempered) -> list[str]:
-    """Return a sentence on the user's own observables that have kept too few rows, if there are any."""
-    names, rows = ", ".join(one.name for one in own_records(result)), len(result.sweep)
-    if result.reduced is None or rows >= FEWEST_STEPS or not names:
-        return []
-    return [
-        f"No averages of {names}: they rest on the rows that were kept, {rows}, and take {FEWEST_STEPS}. Run with a "
-        "larger --series-limit."
-    ]
+        estimated[o.name] = _estimate(source, value, error, times[o.series], source.every)
+    return estimated | {o.name: _own_estimate(source, o.name) for o in source.own_records}
 
 
 def own_estimate(result: Tempered, name: str) -> Estimate:
     """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
-    chain = own_chain(result, name)
-    error = standard_error(chain.mean) if len(chain.mean) > 1 else chain.time.mean_error[0]
-    every = int(result.sweep[1] - result.sweep[0])
-    return _estimate(result, chain.mean.mean(axis=0), error, chain.time, every)
+    return _own_estimate(source_of(result), name)
 
 
-def _resampled_own(result: Tempered, name: str, resamples: int, seed: int) -> Array:
+def _own_estimate(source: Source, name: str) -> Estimate:
+    chains, samples = source.own_chains(name)
+    time = in_order([chain.time for chain in chains], samples)
+    error = standard_error(time.mean) if len(time.mean) > 1 else time.mean_error[0]
+    sweep = source.result.sweep
+    every = source.every if name in source.run.own else int(sweep[1] - sweep[0])  # of rows, if these are all there is
+    return _estimate(source, time.mean.mean(axis=0), error, time, every)
+
+
+def _resampled_own(source: Source, name: str, resamples: int, seed: int) -> Array:
     """Bootstrap of such an observable, of the samples that all others draw."""
-    chain = own_chain(result, name)
-    if len(chain.mean) > 1:
-        return bootstrap(np.asarray, chain.mean, resamples, seed)
+    chains, samples = source.own_chains(name)
+    if source.samples > 1:
+        return bootstrap(np.asarray, in_order([chain.time for chain in chains], samples).mean, resamples, seed)
+    (chain,) = chains
 
     def curves(merge: int) -> Array:
-        parts = chain.merged(chain.blocks[:, 0], merge)
+        parts = merged(chain.blocks[:, 0], merge, chain.seams)
         return bootstrap(np.asarray, parts + (chain.mean[0] - parts.mean(axis=0)), resamples, seed)
 
     drawn = of_merges(chain.merge[0], curves)
     return np.asarray(drawn[0] + (drawn - drawn[0]) * chain.factor[0])
 
 
-def _estimate(result: Tempered, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
+def _estimate(source: Source, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
     there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
-    trusted = there & can_trust(result.model.samples, time.trusted[0])
+    trusted = there & can_trust(source.samples, time.trusted[0])
     return Estimate(value, error, time.tau.mean(axis=0) * every, trusted)
 
 
@@ -209,8 +199,8 @@ def few_samples(samples: int) -> list[str]:
     ]
 
 
-def _on_samples(result: Tempered, long_enough: dict[str, Array]) -> list[str]:
-    samples, sentences, axis = result.model.samples, few_samples(result.model.samples), result.axis
+def _on_samples(source: Source, long_enough: dict[str, Array]) -> list[str]:
+    samples, sentences, axis = source.samples, few_samples(source.samples), source.result.axis
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
-from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of
+from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of, samples_in
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import WIDTH, alike, wrapped
@@ -240,11 +240,11 @@ def columns_of_samples(
 ) -> Columns:
     """Columns of each sample, below each other; ``best_energy`` gives lowest energies (1, replicas) or None."""
     tables = []
-    for sample in range(run.model.samples):
+    for sample in range(samples_in(run)):
         one = sample_of(run, sample)
         own, best = columns(one), best_energy(one)
         rows = len(next(iter(own.values())))
-        least = None if best is None or not best.size else lowest(one.model, best)
+        least = None if best is None or not best.size else lowest(one.model, best.reshape(1, -1))
         energy, hits = (least.mean, least.hits[0]) if least else (np.nan, 0)
         ends = {"lowest_energy_per_site": np.full(rows, energy), "hits": np.full(rows, hits)}
         tables.append({"sample": np.full(rows, sample)} | own | ends)

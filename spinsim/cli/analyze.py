@@ -67,8 +67,9 @@ def analyze(
 ) -> None:
     """Average with errors at each temperature; the averages are also written to /summary of each file.
 
-    Files that differ in seeds and disorder alone are averaged together, as one run of all their samples. Quantum runs
-    that differ only in their number of slices are extrapolated to infinitely many slices.
+    Files that differ in seeds, disorder and length alone are averaged together, as one run of all their samples: runs
+    of one sample are independent chains of it. Quantum runs that differ only in their number of slices are
+    extrapolated to infinitely many slices.
     """
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
@@ -185,11 +186,10 @@ def _tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
 
 
 def heading(file: str, result: Any) -> str:
+    from spinsim.analysis.runs import samples_in_words
     from spinsim.analysis.sources import measurements_of
 
-    rows = (
-        f"{result.model.name}, {count(result.model.samples, 'sample')}, {count(measurements_of(result), 'measurement')}"
-    )
+    rows = f"{result.model.name}, {samples_in_words(result)}, {count(measurements_of(result), 'measurement')}"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")
 
 

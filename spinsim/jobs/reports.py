@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import lowest as lowest_of_samples
+from spinsim.analysis.runs import samples_in_words
 from spinsim.analysis.tables import (
     Columns,
     Row,
@@ -98,7 +99,7 @@ def head_of_steps(
     """
     model, unit = result.model, "measurement" if measure_every else "step"
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
-    size = f"{model.size_in_words}, {count(model.samples, 'sample')}, energies in steps of {model.quantum:g}"
+    size = f"{model.size_in_words}, {samples_in_words(result)}, energies in steps of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded"
     if planned is not None:
         sweeps = measure_every or 1

@@ -19,6 +19,8 @@ from spinsim.packing import States
 
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"
 """Groups of a file that those of several jobs have."""
+DISORDER: Final = "pooled/disorder"
+"""Array of pooled runs on a ladder of which some are of one sample: number of the sample, (samples of all runs,)."""
 
 ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
 """Units: those of the couplings as they were given, see docs/reference/conventions.md."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.reduced import ReducedRun
-from spinsim.analysis.runs import Tempered
+from spinsim.analysis.runs import Tempered, samples_in_words
 from spinsim.analysis.sources import facts_of, measurements_of
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.reduction import Reduced
@@ -24,12 +25,23 @@ from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.packing import States
 from spinsim.record import Record
+from spinsim.result import POOLED
 from spinsim.run.own import measured_in
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.run.reducing import reduced_in
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, configurations_in
-from spinsim.store.contents import ENERGY, INVERSE, MEASUREMENTS, TEMPERATURE, UNITS_OF_LADDERS, Contents, Series, Sizes
+from spinsim.store.contents import (
+    DISORDER,
+    ENERGY,
+    INVERSE,
+    MEASUREMENTS,
+    TEMPERATURE,
+    UNITS_OF_LADDERS,
+    Contents,
+    Series,
+    Sizes,
+)
 from spinsim.store.models import as_shown, best_of
 
 Floats = npt.NDArray[np.float64]
@@ -237,7 +249,9 @@ class LadderResult(Tempered):
         configurations: Spins saved at measurements; None without ``save_configurations``.
         record: All of the run as named arrays, as its file has it.
         measured: Observables of your own by name, each (steps, samples, copies, places) or with more axes.
-        reduced: Sums over all measurements, if the series have only some of them; else None.
+        reduced: Sums over all measurements; None of a search and of older files.
+        disorder: Number of the disorder sample of each of ``model.samples``, (samples,), of pooled runs some of which
+            are of one sample; else None.
     """
 
     model: Ising
@@ -285,7 +299,12 @@ class LadderResult(Tempered):
         in_space = name == "temperature"
         kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
         ends = f"{number} from {values.min():g} to {values.max():g}"
-        return {"copies": count(self.permutation.shape[2], "copy"), kind: ends, **done}
+        return {
+            "samples": samples_in_words(self),
+            "copies": count(self.permutation.shape[2], "copy"),
+            kind: ends,
+            **done,
+        }
 
     @classmethod
     def of(cls, record: Record, model: Ising, ladder: Places, **fields: Any) -> Self:
@@ -305,6 +324,7 @@ class LadderResult(Tempered):
             configurations=configurations_in(record),
             measured=measured_in(record),
             reduced=_reduced_in(record, model, ladder),
+            disorder=record.get(DISORDER),
             **all_series(record, ladder.slices > 1),
             **fields,
         )
@@ -318,6 +338,8 @@ def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | No
     def reduced(settings: Mapping[str, Any]) -> Reduced:
         full, even = settings.get("correlations", True), settings.get("even_correlations", False)
         wanted = Quantities(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
-        return reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
+        plan = reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
+        pooled = json.loads(record.attributes.get(POOLED, "[]"))  # sizes were chosen by the samples of a single run
+        return replace(plan, all_samples=pooled[0]["samples"]) if pooled else plan
 
     return reduced_in(record, reduced)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc
 
-from spinsim.analysis.runs import Axis
+from spinsim.analysis.runs import Axis, model_of_samples, samples_in
 from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
@@ -167,8 +167,10 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
 
 
 def at_step(result: QuantumResult, averages: Mapping[str, Estimate]) -> AtStep:
-    rows = resampled(result, _RESAMPLES, seed=0) if result.model.samples > 1 else None
-    return AtStep(result.axis, result.slices, result.gamma, result.beta, first_slice(result.model), averages, rows)
+    rows = resampled(result, _RESAMPLES, seed=0) if samples_in(result) > 1 else None
+    return AtStep(
+        result.axis, result.slices, result.gamma, result.beta, first_slice(model_of_samples(result)), averages, rows
+    )
 
 
 def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:

@@ -34,7 +34,7 @@ from spinsim.analysis.gaps import (
     gaps_by_parity,
     has_even,
 )
-from spinsim.analysis.runs import sample_of
+from spinsim.analysis.runs import sample_of, samples_in
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
@@ -58,7 +58,7 @@ def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
     if wanted.figure in ("thermodynamics", "order") or measurements_of(result) >= FEWEST_MEASUREMENTS:
         figures |= averages_of_one(result, wanted, cache(partial(summarize, result)))
     figures["time"] = partial(time_figure, result, wanted.style)
-    if wanted.figure == "gaps" or (result.model.samples > 1 and _has_gaps(result)):
+    if wanted.figure == "gaps" or (samples_in(result) > 1 and _has_gaps(result)):
         figures["gaps"] = partial(gaps_figure, result, wanted.style)
     if wanted.figure == "local" or result.local_squares is not None:
         figures["local"] = partial(local_figure, result, wanted.style)
@@ -80,7 +80,7 @@ def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             tick_integers(ax.xaxis)
         draw_legend(figure, axes[0])
     lines = "Lines are fits of one level, $c\\cosh[\\Delta(L_\\tau/2 - t)]$, or two, within their windows."
-    which = "Correlations in time" + (" of the first sample" if result.model.samples > 1 else "")
+    which = "Correlations in time" + (" of the first sample" if samples_in(result) > 1 else "")
     about = [f"{which} of {result.model.name}."]
     about += [_of_operators(parity, of_parity[0].operators) for parity, of_parity in drawn.items()]
     figure.caption = " ".join([*about, BARS, _TOLD, *([lines] if _has_gaps(result) else [])])
@@ -143,7 +143,7 @@ def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
             ax.set_ylabel("share of samples")
             ax.set_ylim(0, 1)
     hot, lost = int(gaps["odd"].is_hot.sum()), sum(int(np.isnan(of.gap[~of.is_hot]).sum()) for of in gaps.values())
-    samples, name = result.model.samples, result.model.name
+    samples, name = samples_in(result), result.model.name
     about = [f"Gaps of {count(samples, 'sample')} of {name}: the share of samples with at most that gap."]
     about += [_of_operators(parity, int(of.operators[0, 0])) for parity, of in gaps.items()]
     about += [f"The {lost} gaps without a good fit count as larger ones."] if lost else []

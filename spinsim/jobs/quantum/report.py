@@ -11,7 +11,7 @@ import numpy as np
 
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_parity, has_connected
-from spinsim.analysis.runs import sample_of
+from spinsim.analysis.runs import sample_of, samples_in
 from spinsim.analysis.sources import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted, with_error
@@ -91,7 +91,7 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     if measurements_of(result) < FEWEST_FOR_GAPS:
         return wrapped(f"gaps are left out, as they take {FEWEST_FOR_GAPS} measurements.", "Gap      ")
     gaps = gaps_by_parity(result)
-    lines = _of_one(result, gaps) if result.model.samples == 1 else _of_samples(result, gaps)
+    lines = _of_one(result, gaps) if samples_in(result) == 1 else _of_samples(result, gaps)
     if any((of.operators == 1).any() for of in gaps.values()):
         lines += wrapped(
             "from the average over sites or bonds, an upper bound: levels nearer each other than it tells apart raise "
@@ -208,7 +208,7 @@ def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
 
 def columns(result: QuantumResult, by: str) -> Columns:
     others: dict[str, Callable[[], Columns]] = {
-        "time": lambda: below_each_other([_by_time(result, k) for k in range(result.model.samples)]),
+        "time": lambda: below_each_other([_by_time(result, k) for k in range(samples_in(result))]),
         "gap": lambda: _gaps(result),
         "site": lambda: _sites(result),
     }
@@ -220,7 +220,7 @@ def _sites(result: QuantumResult) -> Columns:
     samples, copies, places, sites = local.shape
     spread = local.std(axis=1, ddof=1) if copies > 1 else np.full((samples, places, sites), np.nan)
     return {
-        **_rows(result, range(samples), sites),
+        **_rows(result, range(samples) if result.disorder is None else result.disorder.tolist(), sites),
         "site": np.tile(np.arange(sites), samples * places),
         "local_susceptibility": local.mean(axis=1).ravel(),
         "local_susceptibility_error": spread.ravel() / np.sqrt(copies),
@@ -257,7 +257,7 @@ def _gaps(result: QuantumResult) -> Columns:
     Where excited states take part gaps are NaN; bounds are where a gap is known to lie below, or at, a value alone.
     Columns of even parity are there where it was measured; those of odd parity have no prefix.
     """
-    columns = _rows(result, range(result.model.samples))
+    columns = _rows(result, range(samples_in(result)))
     for parity, of in gaps_by_parity(result).items():
         prefix = "" if parity == "odd" else "even_"
         columns |= {prefix + name: values for name, values in _of_parity(result, of).items()}

@@ -16,7 +16,7 @@ from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures import paper
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.runs import Integers, Tempered
+from spinsim.analysis.runs import Integers, Tempered, samples_in
 from spinsim.analysis.sources import facts_of, source_of
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
@@ -185,7 +185,7 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
         ax.set_xlabel("overlap $q$")
         ax.set_ylabel("distribution $P(q)$")
         paper.show_zero(ax)
-    over = "over samples" if result.model.samples > 1 else "of one sample, from its autocorrelation times"
+    over = "over samples" if samples_in(result) > 1 else "of one sample, from its autocorrelation times"
     symmetry = ", the mean of $P(q)$ and $P(-q)$" if even else ""
     none = "" if is_known else " There is none where the error cannot be trusted."
     figure.caption = (

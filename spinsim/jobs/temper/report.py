@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.runs import sample_of
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.runs import sample_of, samples_in
+from spinsim.analysis.sources import measurements_of, source_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
 from spinsim.inputs.texts import count, quoted
@@ -36,7 +36,7 @@ def _means(result: TemperResult) -> dict[str, Array]:
     if result.reduced is not None:
         with np.errstate(invalid="ignore"):
             return {
-                name: result.reduced.mean(name).mean(axis=0)
+                name: source_of(result).mean(name).mean(axis=0)
                 for name in ("energy", "m^2", "q^2")
                 if name in result.reduced.names
             }
@@ -169,7 +169,7 @@ def _columns_without_errors(run: TemperResult) -> list[Row]:
 
 def columns(result: TemperResult, by: str) -> Columns:
     others: dict[str, Callable[[], Columns]] = {
-        "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(result.model.samples)]),
+        "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(samples_in(result))]),
         "bin": lambda: _bins(approach(result)),
     }
     return reports.ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
