@@ -17,7 +17,7 @@ from spinsim.record import Record, as_dataset
 from spinsim.registry import job_of
 from spinsim.solution import Lowest, Solution, as_sampleset, solutions
 from spinsim.store.contents import MEASUREMENTS
-from spinsim.store.files import read, replace, save_new, stamp, text_attributes
+from spinsim.store.files import DamageError, damaged, read, replace, save_new, stamp, text_attributes
 from spinsim.store.models import model_of, record_of_model
 
 if TYPE_CHECKING:
@@ -205,7 +205,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         InputError: for a missing file or one that spinsim did not write.
     """
     record = read(as_path(path, "a run"))
-    return result_of(record.attributes["job"], record, model_of(record))
+    try:
+        return result_of(record.attributes["job"], record, model_of(record))
+    except DamageError as error:
+        raise damaged(path, str(error)) from error
 
 
 def result_of(job: str, record: Record, model: Ising) -> Any:

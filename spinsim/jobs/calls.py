@@ -27,8 +27,8 @@ from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.result import Result, load
 from spinsim.run.execute import in_memory, to_file
-from spinsim.run.functions import text_of_measure
 from spinsim.run.identity import tables_of_file
+from spinsim.run.own_observables import text_of_measure
 from spinsim.run.plan import Plan, Watch, plan_resume, provenance
 from spinsim.run.progress import compiling_told
 from spinsim.sampling.portions import OnUpdates

@@ -19,9 +19,8 @@ from spinsim.packing import States
 from spinsim.record import Record
 from spinsim.result import result_of
 from spinsim.run import identity
-from spinsim.run.functions import functions_of
 from spinsim.run.identity import check_stored_state
-from spinsim.run.own import Holder, check_code, check_series
+from spinsim.run.own_observables import Holder, check_code, check_series, functions_of
 from spinsim.run.plan import NEVER, SILENT, Plan, Saving, Watch, as_in_file
 from spinsim.run.recording import Recording
 from spinsim.sampling import BestSlices, InField
@@ -37,7 +36,7 @@ Row = Mapping[str, Any]  # of a file: a value for each series by its name, and `
 class Run:
     """A run under way, as the loop below sees it."""
 
-    saved_as: ClassVar[Mapping[str, str]] = {}
+    saved_as: Mapping[str, str] = {}
     """Paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
     rewrites_rows: ClassVar[bool] = False  # True where rows may be written again, so that none go into segments
 

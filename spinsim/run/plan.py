@@ -36,7 +36,7 @@ from spinsim.record import Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, when_asked
 from spinsim.run import identity
-from spinsim.run.functions import Functions, functions_of
+from spinsim.run.own_observables import Functions, functions_of
 from spinsim.run.search import LENGTHS, has_met_target, targets_of
 from spinsim.sampling.portions import OnUpdates
 from spinsim.settings.config import Config, tables_of

@@ -169,7 +169,7 @@ zero_acceptance = _shared(1 - 2.0**-6, "Acceptance of flips that cost nothing", 
 own_measure = _shared(
     None,
     "Observables of your own as module:function, separated by commas: a function takes a batch of spins and returns a "
-    "number or an array for each configuration",
+    "number or an array for each configuration; it is called at every measurement",
 )
 
 own_moves = _shared(

@@ -14,7 +14,7 @@ from several import on_cpus
 
 import spinsim as ss
 from spinsim.errors import InputError
-from spinsim.run.functions import are_of_other_code, code_number
+from spinsim.run.own_observables import are_of_other_code, code_number
 
 MODEL = ss.EdwardsAnderson(ss.square(6), couplings="pm-j", samples=2, seed=3)
 HOW = {"temperatures": "1.2:3:4", "thermalize": 20, "measure_every": 5, "seed": 9}
@@ -218,7 +218,7 @@ def test_a_function_that_fails_shows_where(tmp_path, capsys, monkeypatch) -> Non
     said = run(capsys, monkeypatch, *temper.split(), "own_failing:f")
     assert said.status == 2
     assert 'own_failing.py", line 2, in f' in said.err
-    assert "run/functions.py" not in said.err
+    assert "run/own_observables.py" not in said.err
     assert said.err.splitlines()[-1].startswith("spinsim: measure f ")
     said = run(capsys, monkeypatch, *temper.split(), "own_broken:f")
     assert said.status == 2

@@ -23,7 +23,7 @@ from spinsim.observables.measured import STAGGERED
 from spinsim.packing import Bits, States, unpacked_spins
 from spinsim.record import Record
 from spinsim.result import when_asked
-from spinsim.run.own import REPLICAS, measured_in
+from spinsim.run.own_observables import REPLICAS, measured_in
 from spinsim.run.search import Outcome, with_search
 from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from math import prod
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -44,9 +44,8 @@ from spinsim.packing import LANES
 from spinsim.record import Record
 from spinsim.result import result_of
 from spinsim.run.execute import ReplicaRun, Row, Run
-from spinsim.run.functions import Measure, functions_of
 from spinsim.run.identity import tables_of_file
-from spinsim.run.own import REPLICAS, Own
+from spinsim.run.own_observables import REPLICAS, Measure, OwnObservables, functions_of
 from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.search import Search, seed_of_start
@@ -230,7 +229,7 @@ class AnnealRun(ReplicaRun):
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
     """
 
-    saved_as: ClassVar[Mapping[str, str]] = SUMS
+    saved_as: Mapping[str, str] = SUMS
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
@@ -244,7 +243,7 @@ class AnnealRun(ReplicaRun):
         states_of = plan.model.sites * a.best_states
         contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
         own = functions_of(a.measure, plan.measure)
-        self._own = Own(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
+        self._own = OwnObservables(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
         self.set_contents(self._search.in_contents(self._own.in_contents(contents)))
         self._states = BestOfEach(self.engine) if a.best_states else None
         self._last_state: Arrays | None = None

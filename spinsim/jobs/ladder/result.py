@@ -26,7 +26,7 @@ from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.packing import States
 from spinsim.record import Record
 from spinsim.result import POOLED
-from spinsim.run.own import measured_in
+from spinsim.run.own_observables import measured_in, sums_in
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.run.reducing import reduced_in
 from spinsim.sampling.placement import Placement
@@ -342,4 +342,5 @@ def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | No
         pooled = json.loads(record.attributes.get(POOLED, "[]"))  # sizes were chosen by the samples of a single run
         return replace(plan, all_samples=pooled[0]["samples"]) if pooled else plan
 
-    return reduced_in(record, reduced)
+    run = reduced_in(record, reduced)
+    return None if run is None else replace(run, own=sums_in(record))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,7 @@ from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
 from spinsim.run.execute import ReplicaRun, Row, Run
-from spinsim.run.functions import functions_of
-from spinsim.run.own import Own, on_ladder
+from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.reducing import (
@@ -192,7 +191,7 @@ class LadderPlan(Plan[AnyConfig]):
 class LadderRun(ReplicaRun):
     """A run on a ladder under way: its measurements are added up, and rows of some or all of them are kept."""
 
-    saved_as: ClassVar[Mapping[str, str]] = SAVED_AS
+    saved_as: Mapping[str, str] = SAVED_AS
 
     def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
@@ -205,16 +204,20 @@ class LadderRun(ReplicaRun):
         self.planned, self.save_every = keeping.rows(plan.rows), keeping.rows(plan.save_every)
         self.thin = keeping.stride // max(1, (kept or keeping).stride) or 1
         reduced = reduced_of_run(plan.model, choice, ladder)
-        self._sums = MeasurementSums(reduced, keeping, adds_local)
+        functions = functions_of(t.measure, plan.measure)
+        self._sums = MeasurementSums(reduced, keeping, adds_local or bool(functions))
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         self._local = LocalSums(engine, choice.copies, len(ladder)) if adds_local else None
-        functions, axes = functions_of(t.measure, plan.measure), on_ladder(ladder.axis)
-        self._own = Own(functions, engine, axes, choice.copies, ladder.couplings, seed)
+        axes = "sample", "copy", ladder.axis
+        self._own = OwnObservables(functions, engine, axes, choice.copies, ladder.couplings, seed)
         self._measured = quantities_of(bool(choice.wanted.times))
         contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
-        self.set_contents(self._own.in_contents(contents))
+        contents = self._own.in_contents(contents)
+        self._own_sums = OwnSums(self._own, contents)
+        self.saved_as = {**self.saved_as, **self._own_sums.saved_as}
+        self.set_contents(self._own_sums.in_contents(contents))
 
     def rows(self, recording: Recording) -> Iterator[Row | None]:
         stride, measurements = self._keeping.stride, self.plan.rows
@@ -226,15 +229,16 @@ class LadderRun(ReplicaRun):
                 continue
             if self._local is not None:
                 self._local.add(frame)
+            own = self._own.row(frame.spins, frame.step, frame.holder)
+            self._own_sums.add(own)
             if self._keeping.has_row(frame.step):
-                own = self._own.row(frame.spins, frame.step, frame.holder)
                 row = row_of(self._measured, frame) | own | {"step": frame.step // stride}
                 yield self.with_spins(row, frame.spins, frame.holder)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         self._sums.record_lowest(self.best)
         local = {} if self._local is None else self._local.state()
-        return super().state() | local | self._sums.state()
+        return super().state() | local | self._sums.state() | self._own_sums.state()
 
     def final_state(self) -> Arrays:
         return self.state()
@@ -244,13 +248,14 @@ class LadderRun(ReplicaRun):
         if self._local is not None:
             self._local.restore(saved)
         self._sums.restore(saved, self.best)
+        self._own_sums.restore(saved, self._sums.reduction.measurements)
 
     def write_sums(self, recording: Recording, state: Arrays | None) -> None:
         assert state is not None  # noqa: S101  (the run can always be made longer)
         recording.write_again(exchanges(self.engine.begin_exchange()()))
         if self._local is not None:
             recording.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
-        recording.write_again(self._sums.datasets(state))
+        recording.write_again(self._sums.datasets(state) | self._own_sums.datasets(state))
         super().write_sums(recording, state)
 
 

@@ -25,7 +25,7 @@ from spinsim.model.ising import Ising, check_model
 from spinsim.model.trotter import Points, trotter
 from spinsim.observables.table import transverse_magnetization
 from spinsim.record import Record
-from spinsim.run.functions import Measure
+from spinsim.run.own_observables import Measure
 from spinsim.run.plan import build_model
 
 if TYPE_CHECKING:

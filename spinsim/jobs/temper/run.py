@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,8 @@ from spinsim.parallel.session import others
 from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS
 from spinsim.run.execute import ReplicaRun, Row, Run
-from spinsim.run.functions import Measure
 from spinsim.run.identity import tables_of_file
+from spinsim.run.own_observables import Measure
 from spinsim.run.plan import Saving, Watch, build_model, usual_path
 from spinsim.run.recording import Recording
 from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, Searched, seed_of_start, with_restarts
@@ -114,7 +114,7 @@ class TemperSearch(ReplicaRun):
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
     """
 
-    saved_as: ClassVar[Mapping[str, str]] = SAVED_AS | SUMS | {"restarts": RESTARTS}
+    saved_as: Mapping[str, str] = SAVED_AS | SUMS | {"restarts": RESTARTS}
     engine: Engine
 
     def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, stored: Record | None) -> None:

@@ -1,0 +1,421 @@
+"""Observables of a user's own: functions of a batch of configurations, measured along with those of the program.
+
+A configuration names each of them as ``module:function``, which is imported, or by the name under which Python gave
+it. Each is given arrays of its own, so that one that writes to them changes nothing for those after it. A file has a
+series for each beside the others, whose further axes are ``<name>_axis_0`` and so on, and says of each which code it
+had. Runs on a ladder add them up at every measurement, beside the rows that they keep.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import inspect
+import keyword
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.engine import Engine
+from spinsim.engine.measuring.reduction import LEVELS, block_of, merge_blocks
+from spinsim.engine.protocols import Spins, bits_of
+from spinsim.errors import InputError, OwnCodeError, another_path, argument
+from spinsim.machine.files import has_directory
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.observables.batch import Batch
+from spinsim.observables.table import TABLE
+from spinsim.packing import unpacked_spins
+from spinsim.record import Record
+from spinsim.run.reducing import REDUCED
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series
+
+Measure = Callable[[Batch], Any]
+Functions = Mapping[str, Measure]
+Given = Functions | str | None  # functions as a call gives them: by name, or as the text of a configuration
+_CODE_BITS: Final = 48  # of a number that tells code, below the version of Python, which compiles it
+
+
+def text_of_measure(given: Given) -> str | None:
+    """Returns what a configuration says of functions that a call gives."""
+    if given is None or isinstance(given, str):
+        return given or None
+    if not isinstance(given, Mapping):
+        raise InputError(f"measure {given!r} is no mapping: give functions by name such as {{'parity': parity}}")
+    for name, function in given.items():
+        if not callable(function):
+            raise InputError(f"measure {name!r} is {function!r}, not a function: give one that takes a batch of spins")
+    return ",".join(map(str, given)) or None
+
+
+def names_of(text: str | None) -> list[str]:
+    return [entry.strip().rpartition(":")[2] for entry in text.split(",")] if text else []
+
+
+def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
+    """Returns the functions that the text of a configuration stands for, by the names of their series."""
+    own = dict(given) if isinstance(given, Mapping) else {}
+    names = names_of(text)
+    for name in own.keys() - set(names):
+        raise InputError(f"measure {name!r} is no observable of this run, which measures {text or 'none of its own'}")
+    functions = {}
+    for entry, name in zip((text or "").split(","), names, strict=False):
+        if not name.isidentifier() or keyword.iskeyword(name) or name in functions:
+            raise InputError(
+                f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
+            )
+        functions[name] = own[name] if name in own else _imported(entry.strip())
+    return functions
+
+
+def _imported(entry: str) -> Measure:
+    module, colon, name = entry.rpartition(":")
+    if not colon:
+        raise InputError(
+            f"the run measures {name}, a function that was given in Python: give it again by its name, "
+            f"ss.resume(path, measure={{{name!r}: ...}}), or as module:{name} from the beginning"
+        )
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
+    try:
+        with _kept_directory():
+            function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{argument('measure', entry)} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise _failure(f"{argument('measure', entry)} cannot be imported", error) from error
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+    if not callable(function):
+        raise InputError(f"{argument('measure', entry)} is no function: give one that takes a batch of spins")
+    return function  # type: ignore[no-any-return]
+
+
+def call_measure(name: str, function: Measure, batch: Batch) -> npt.NDArray[Any]:
+    """Returns what a function makes of a batch, on the host; OwnCodeError where it raises an exception."""
+    try:
+        with _kept_directory():
+            values = function(replace(batch, spins=batch.spins.copy(), beta=copy(batch.beta)))
+        if np.ma.is_masked(values):
+            raise InputError(f"measure {name} returns masked values: fill them in, such as by values.filled(0)")
+        return np.asarray(values.get() if hasattr(values, "get") else values)
+    except InputError:
+        raise
+    except Exception as error:
+        raise _failure(f"measure {name} has failed", error) from error
+
+
+def _failure(subject: str, error: BaseException) -> OwnCodeError:
+    own = error.__traceback__ and error.__traceback__.tb_next  # behind the call here
+    said = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
+    trace = "".join(traceback.format_exception(type(error), error, own))
+    return OwnCodeError(f"{subject}, {said}: mend the function", trace)
+
+
+@contextlib.contextmanager
+def _kept_directory() -> Iterator[None]:
+    """Go back to the working directory, in which the files of a run lie."""
+    with contextlib.chdir(".") if has_directory() else contextlib.nullcontext():
+        yield
+
+
+def code_number(function: Any) -> int:
+    """A number that tells the code of a function, whatever its comments; 0 where it is not Python's.
+
+    What it calls does not count.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not hasattr(function, "__code__") and not isinstance(function, type):
+        function = getattr(function, "py_func", getattr(function, "__call__", None))  # noqa: B004
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return 0
+    digest = hashlib.sha256("\n".join(_parts(code, function.__doc__)).encode()).digest()
+    return sys.version_info.minor << _CODE_BITS | int.from_bytes(digest[: _CODE_BITS // 8])
+
+
+def are_of_other_code(before: int, present: int) -> bool:
+    """True for numbers of different code that one version of Python has compiled."""
+    return bool(before and present) and before >> _CODE_BITS == present >> _CODE_BITS and before != present
+
+
+def _parts(code: CodeType, words: str | None = None) -> Iterator[str]:
+    """Everything of which code is made but for its docstring, names of files and numbers of lines."""
+    yield code.co_code.hex()
+    yield " ".join([*code.co_names, *code.co_varnames, *code.co_freevars])
+    for constant in code.co_consts[words is not None and code.co_consts[:1] == (words,) :]:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
+        elif constant is not None:  # which stands in the place of a docstring
+            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+
+
+OWN_SERIES: Final = "own observable "  # how the long name of a series begins
+_CODE: Final = "_code"  # behind a function's name, in the name of the attribute that tells its code
+REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
+
+
+Axes = tuple[str, ...]
+Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
+Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
+Rows = dict[str, npt.NDArray[Any]]  # what functions return of a moment, by their names
+_BLOCKS: Final = (64, 32, 16)
+_BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks of all observables may take before there are fewer blocks
+_IN_FILE: Final = {
+    "block_sums": "sums over the measurements of a block, averaged over copies",
+    "level_sums": "sums of sums over so many consecutive measurements, of their distance from the first value",
+    "level_squares": "sums of the squares of these sums",
+}
+_PARTS: Final = (*_IN_FILE, "level_open", "first_value")
+
+
+class OwnObservables:
+    """The functions of a run, tried on the initial configurations of its engine.
+
+    ``axes`` are the first ones of what a function returns, ``REPLICAS`` or those ``on_ladder``; where there is a
+    ladder, it has ``copies`` and inverse temperatures ``beta``.
+    """
+
+    def __init__(
+        self, functions: Functions, engine: Engine, axes: Axes, copies: int = 0, beta: Any = 0.0, seed: int = 1
+    ) -> None:
+        self._beta, self._seed, self._state = beta, seed, axes
+        self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
+        by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
+        self._shape = engine.model.samples, *by_place
+        self._xp: ModuleType = np
+        self.series: tuple[Series, ...] = ()  # of the file, one for each function
+        self._scales: Scales = {}
+        if functions:
+            if engine.device_name != "cpu":
+                self._xp = importlib.import_module("cupy")
+            needed = 4 * prod(self._shape) * engine.model.sites
+            require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
+            self._try(engine.spins)
+
+    def _try(self, spins: Spins) -> None:
+        batch, tried = self._batch(spins), dict[str, npt.NDArray[Any]]()
+        forms: dict[str, tuple[tuple[int, ...], type]] = {}
+        for name, function in self._functions.items():
+            values = tried[name] = call_measure(name, function, batch)
+            kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
+            if kind is None:
+                raise InputError(f"measure {name} returns {values.dtype}: return floats or whole numbers")
+            if not values.size:
+                raise InputError(f"measure {name} returns the shape {values.shape}: return a number at least")
+            if values.shape[: len(self._shape)] != self._shape:
+                raise InputError(
+                    f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
+                    f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
+                )
+            forms[name] = (0, *values.shape), kind
+        self.series, self._scales = _described(forms, self._state)
+        for series in self.series:
+            self._checked(series, tried[series.name])
+
+    def in_contents(self, contents: Contents) -> Contents:
+        """Returns contents that have their series too."""
+        taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
+        taken |= {*COORDINATES, "spins"}
+        for one in self.series:
+            if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
+                raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
+        codes = {f"{name}{_CODE}": code_number(function) for name, function in self._functions.items()}
+        said = {**contents.numbers.get(MEASUREMENTS, {}), **{name: code for name, code in codes.items() if code}}
+        return with_series(
+            replace(contents, numbers={**contents.numbers, MEASUREMENTS: said}), self.series, self._scales
+        )
+
+    def row(
+        self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
+    ) -> Rows:
+        """Returns what the functions return of a moment, by name; InputError for another form than at first.
+
+        Without a ``holder`` replicas stand in their own order; ``beta`` and ``model`` are the present ones where there
+        is no ladder and where a field changes.
+        """
+        if not self.series:
+            return {}
+        batch = self._batch(spins, holder)
+        batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
+        return {
+            one.name: self._checked(one, call_measure(one.name, self._functions[one.name], batch))
+            for one in self.series
+        }
+
+    def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))
+        if values.shape != shape or (values.dtype.kind not in "biu" and series.dtype is np.int64):
+            raise InputError(
+                f"measure {series.name} returns {values.dtype} {values.shape} now, {np.dtype(series.dtype)} {shape} "
+                "at first: return one form always"
+            )
+        if series.dtype is np.int64 and values.max() > np.iinfo(np.int64).max:
+            raise InputError(
+                f"measure {series.name} returns {values.max()}: return whole numbers below 2^63, or floats"
+            )
+        with np.errstate(over="ignore"):  # of wider floats
+            numbers: npt.NDArray[Any] = values.astype(series.dtype)
+        if not np.isfinite(numbers).all():
+            raise InputError(f"measure {series.name} returns numbers that are not finite: return finite ones")
+        return numbers
+
+    def _batch(self, spins: Spins, holder: Holder = None) -> Batch:
+        if holder is None:
+            holder = np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
+        samples, sites = len(holder), self._model.sites
+        bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
+        axes = (*self._state, "site")
+        if self._xp is np:
+            return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp, self._beta, self._seed)
+        flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
+        ones = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
+        spins_there = self._xp.ascontiguousarray(2 * ones - 1)
+        return Batch(spins_there, axes, self._model, self._xp, self._beta, self._seed)
+
+
+class OwnSums:
+    """Sums of observables over the measurements of a run on a ladder, averaged over copies: blocks and levels.
+
+    Arrays are (samples, blocks or levels, places, ...), likewise without the second axis; the sums are added up as
+    ``cpu_reduction`` adds up those of the program.
+    """
+
+    def __init__(self, observables: OwnObservables, contents: Contents) -> None:
+        self._series, self._scales, self.measurements = observables.series, contents.scales, 0
+        shapes = {one.name: contents.shape(one)[:1] + contents.shape(one)[2:] for one in self._series}
+        room = 8 * sum(map(prod, shapes.values()))
+        self._blocks = next((n for n in _BLOCKS if n * room <= _BLOCK_BYTES), _BLOCKS[-1])
+        require(2.0 * room * (self._blocks + 3 * LEVELS), "sums of observables of your own", "return smaller arrays")
+        second = {"block_sums": (self._blocks,), "first_value": ()}
+        self._arrays = {
+            (name, part): np.zeros((shape[0], *second.get(part, (LEVELS,)), *shape[1:]))
+            for name, shape in shapes.items()
+            for part in _PARTS
+        }
+        self.saved_as = {_saved(*key): f"{REDUCED}/{'_'.join(key)}" for key in self._arrays if key[1] in _IN_FILE}
+
+    def in_contents(self, contents: Contents) -> Contents:
+        """Returns contents that have the sums too."""
+        if not self._series:
+            return contents
+        scales = {"own_block": np.arange(self._blocks), "own_level": 2 ** np.arange(LEVELS)}
+        sums = [
+            Series(f"{one.name}_{part}", (one.axes[0], axis, *one.axes[2:]), np.float64, words, "1", REDUCED)
+            for one in self._series
+            for (part, words), axis in zip(_IN_FILE.items(), ("own_block", "own_level", "own_level"), strict=True)
+        ]
+        numbered = contents.numbered | {"own_block"}
+        return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbered=numbered)
+
+    def add(self, row: Rows) -> None:
+        """Add the next measurement."""
+        number, self.measurements = self.measurements, self.measurements + 1
+        block, is_merged = block_of(self._blocks, number)
+        for name, values in row.items():
+            blocks, sums, squares, waiting, first = (self._arrays[name, part] for part in _PARTS)
+            mean = values.mean(axis=1, dtype=np.float64)
+            if is_merged:
+                merge_blocks(blocks, 1)
+            blocks[:, block] += mean
+            if number == 0:
+                first[...] = mean
+            mean -= first
+            for level in range(LEVELS):
+                sums[:, level] += mean
+                squares[:, level] += mean**2
+                if (number >> level) & 1 == 0:
+                    waiting[:, level] = mean
+                    break
+                mean = waiting[:, level] + mean
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all arrays by the names under which checkpoints hold them."""
+        return {_saved(*key): array.copy() for key, array in self._arrays.items()}
+
+    def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+        return {path: state[name] for name, path in self.saved_as.items()}
+
+    def restore(self, saved: Mapping[str, npt.NDArray[Any]], measurements: int) -> None:
+        self.measurements = measurements
+        for key, array in self._arrays.items():
+            array[...] = saved[_saved(*key)]
+
+
+def _saved(name: str, part: str) -> str:
+    return f"own_{name}_{part}"
+
+
+def sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
+    """Sums of a user's own observables in a record, by name and part; none of older files."""
+    group = record.group(REDUCED)
+    return {
+        name: {part: np.asarray(group[f"{name}_{part}"]) for part in _IN_FILE}
+        for name in names_in(record)
+        if f"{name}_block_sums" in group
+    }
+
+
+def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
+    return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
+
+
+SeriesOfOwn = tuple[tuple[Series, ...], Scales]
+"""Series of own observables, and the axes that they have of their own."""
+
+
+def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: Axes) -> SeriesOfOwn:
+    """The series of observables by name, of which shapes, steps and samples first, and types are given."""
+    series, scales = [], Scales()
+    for name, (shape, kind) in forms.items():
+        further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
+        series.append(Series(name, (*first, *further), kind, f"{OWN_SERIES}{name}"))
+        scales |= further
+    return tuple(series), scales
+
+
+def check_series(path: Path, stored: Record, contents: Contents) -> None:
+    for name in names_in(stored):
+        now = next(one for one in contents.series if one.name == name)
+        series = stored[now.path]
+        if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
+            raise InputError(
+                f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
+                f"{series.shape[1:]}: give the function that the run began with"
+            )
+
+
+def check_code(path: Path, stored: Record, functions: Functions) -> None:
+    """Refuse functions whose code is not that with which the run of a file began."""
+    for name, function in functions.items():
+        before = int(stored.group(MEASUREMENTS).attributes.get(f"{name}{_CODE}", 0))
+        if are_of_other_code(before, code_number(function)):
+            raise InputError(
+                f"measure {name} has other code than when {path} began: give the function that the run began with, "
+                f"or {another_path()}"
+            )
+
+
+def names_in(record: Record) -> list[str]:
+    """The names of a user's own observables that a record has."""
+    return [name for name, one in record.group(MEASUREMENTS).arrays.items() if one.long_name.startswith(OWN_SERIES)]
+
+
+def measured_in(record: Record) -> dict[str, npt.NDArray[Any]]:
+    """A user's own observables, by their names."""
+    return {name: np.asarray(record[f"{MEASUREMENTS}/{name}"]) for name in names_in(record)}
