@@ -182,12 +182,10 @@ def autocovariance(centred: Array) -> Array:
     It is the mean over the chains and over the n - t pairs of each. Noise dominates it beyond a few tau. Where the mean
     that was taken off is the measured one, Gamma is lower by about 2 tau Gamma(0) / n.
     """
-    from scipy.fft import irfft, next_fast_len, rfft  # which small runs do without
-
     length = len(centred)
-    size = next_fast_len(2 * length, real=True)
-    spectrum = rfft(centred, size, axis=0)
-    sums = irfft(spectrum.real**2 + spectrum.imag**2, size, axis=0)[:length].mean(axis=1)
+    size = 2 ** (2 * length - 1).bit_length()
+    spectrum = np.fft.rfft(centred, size, axis=0)
+    sums = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size, axis=0)[:length].mean(axis=1)
     pairs = (length - np.arange(length)).reshape(-1, *[1] * (sums.ndim - 1))
     return np.asarray(sums / pairs)
 

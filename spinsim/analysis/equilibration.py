@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import fdtrc, ndtri, stdtrit
 
 from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, SHORTEST
 from spinsim.analysis.chains import MEMORY
+from spinsim.analysis.distributions import fisher_tail, normal_limit, student_limit
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.reduced import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
@@ -105,7 +105,7 @@ def compare_bins(
     else:
         errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
         freedom = np.array([samples - 1.0])
-    limits = stdtrit(freedom, 1 - false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
+    limits = student_limit(freedom, false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
     test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
@@ -195,7 +195,7 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
     residual = link_residual(result.model, source.late_means("energy"), source.late_means("q_link"), result.temperature)
     samples, temperatures = residual.shape
     error = standard_error(residual)
-    limit = float(stdtrit(samples - 1, 1 - false_alarms / (2 * temperatures)))
+    limit = float(student_limit(samples - 1, false_alarms / (2 * temperatures)))
     return LinkAgreement(result.temperature, residual.mean(axis=0), error, limit)
 
 
@@ -399,7 +399,7 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, source: S
     root, strength = np.sqrt(square), abs(result.model.fields[0, 0]) * result.model.sites / result.temperature[0]
     mean, bias = run.mean("m")[:, 0] * np.sign(field), np.tanh(strength * root)
     of_signs = root * np.sqrt((1 - bias**2) * 2 * time.tau[:, 0] / (run.lengths * run.reduced.copies))
-    limit = -ndtri(false_alarms / 2 / len(mean)) * np.fmax(time.mean_error[:, 0], of_signs) + _ROUNDING
+    limit = normal_limit(false_alarms / 2 / len(mean)) * np.fmax(time.mean_error[:, 0], of_signs) + _ROUNDING
     return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 
 
@@ -448,7 +448,7 @@ def compare_copies(energy: Followed, false_alarms: float = FALSE_ALARMS, least_w
     samples, copies = means.shape
     with np.errstate(invalid="ignore", divide="ignore"):
         freedom = freedom / np.where(np.asarray(least_window) > 0, 2, 1)
-        probability = fdtrc(copies - 1, freedom, means.var(axis=1, ddof=1) / variance)
+        probability = fisher_tail(copies - 1, freedom, means.var(axis=1, ddof=1) / variance)
     differ = means.max(axis=1) > means.min(axis=1)
     return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
 

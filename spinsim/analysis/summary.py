@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from scipy.special import stdtr
 
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.chains import LADDERS, SHORTEST, merged, of_merges
+from spinsim.analysis.distributions import student_tail
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
@@ -192,7 +192,7 @@ def few_samples(samples: int) -> list[str]:
             f"{samples} samples have no errors, as their scatter says too little: run {FEWEST_FOR_ERRORS} or more "
             f"(--samples), better {FEW_SAMPLES}."
         ]
-    known, covered = 1 / np.sqrt(2 * (samples - 1)), 2 * stdtr(samples - 1, 1) - 1
+    known, covered = 1 / np.sqrt(2 * (samples - 1)), 1 - 2 * student_tail(samples - 1, 1)
     return [
         f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one covers {covered:.0%} and "
         f"not 68 %, by Student's t; {FEW_SAMPLES} or more would do."

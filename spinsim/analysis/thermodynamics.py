@@ -21,10 +21,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import erfc
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from spinsim.analysis.distributions import student_limit
 from spinsim.analysis.kinds import is_antiferromagnet
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Annealed, Array, Bools, Integers
 from spinsim.model.ising import Ising
@@ -203,6 +205,7 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bo
     mean = (energy if one_by_one else energy.mean(axis=2, keepdims=True)).reshape(steps, -1)
     spread = (_pseudo_values(energy) if one_by_one else energy.var(axis=2, ddof=1)[..., None]).reshape(steps, -1)
     heat = spread * scale[:, None]
+    limit = float(student_limit(mean.shape[1] - 1, erfc(LIMIT / 2**0.5) / 2))
     for k in range(steps):
         first, last = max(0, k - REACH), min(steps - 1, k + REACH)
         change = temperature[first] - temperature[last]
@@ -213,16 +216,8 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bo
         near = heat[first : last + 1]
         low, high = near[near.mean(axis=1).argmin()], near[near.mean(axis=1).argmax()]
         frozen = np.ptp(energy[first : last + 1], axis=0).max() == 0 and heat[k].mean() > _ROUNDING
-        distance = max(_above_zero(low - slope), _above_zero(slope - high))
-        agrees[k] = not frozen and (distance <= LIMIT or distance <= _limit(mean.shape[1]))
+        agrees[k] = not frozen and max(_above_zero(low - slope), _above_zero(slope - high)) <= limit
     return compared, agrees
-
-
-def _limit(values: int) -> float:
-    """``LIMIT`` standard errors that so many values tell: more than that, by Student's t."""
-    from scipy.special import ndtr, stdtrit  # which take long to load
-
-    return float(stdtrit(values - 1, ndtr(LIMIT)))
 
 
 def _above_zero(values: Array) -> float:
