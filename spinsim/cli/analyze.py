@@ -299,12 +299,12 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
 
 def merge(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of runs that differ in seeds and disorder.")
+        list[Path], typer.Argument(metavar="FILE...", help="Files of runs that differ in seeds, disorder and length.")
     ],
     out: Annotated[Path, Flag(help="The new file.")],
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Write runs that differ in seeds and disorder alone into one file, as one run of all their samples."""
+    """Write runs that differ in seeds, disorder and length alone into one file, as one run of all their samples."""
     from spinsim.pooling import merge as merged
 
     say(merged(files, out, overwrite))

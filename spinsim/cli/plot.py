@@ -72,7 +72,7 @@ def plot(
 ) -> None:
     """Draw the measurements of a run, its lowest state, or runs of several sizes together, for a paper.
 
-    Files that differ in seeds and disorder alone are drawn as one run of all their samples.
+    Files that differ in seeds, disorder and length alone are drawn as one run of all their samples.
 
     The caption of a figure lies beside it, in a text file of the same name: what is drawn, and the verdicts.
     """

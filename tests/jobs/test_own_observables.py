@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -68,6 +69,34 @@ def test_averages_errors_and_axes(result) -> None:
     dataset = result.dataset()
     assert dataset["G_x"].dims == ("step", "sample", "copy", "temperature", "G_x_axis_0")
     assert np.array_equal(dataset["summed"], result.magnetization)
+
+
+@pytest.mark.parametrize("kept", [{"series": "none"}, {"series_limit": 0.05}], ids=["none", "some"])
+def test_averages_are_of_all_measurements_whatever_rows_are_kept(result, kept, tmp_path) -> None:
+    found = ss.temper(MODEL, sweeps=200, measure=MEASURE, **HOW, **kept)
+    assert len(found.sweep) < len(result.sweep)
+    for by in ("temperature", "sample", "G_x"):
+        assert ss.table(found, by).equals(ss.table(result, by)), by
+    path = tmp_path / "a.h5"
+    ss.temper(MODEL, sweeps=100, out=path, measure=MEASURE, **HOW, **kept)
+    longer = ss.resume(path, sweeps=200, measure=MEASURE)
+    for one in (longer, ss.load(path)):
+        assert ss.table(one, "G_x").equals(ss.table(result, "G_x"))
+
+
+def test_sums_are_those_of_the_rows(result) -> None:
+    """Chains of sums and of the rows of a file that has none are the same."""
+    older = replace(result, reduced=replace(result.reduced, own={}))
+    for by in ("temperature", "sample", "G_x"):
+        found, expected = (ss.table(one, by).to_numpy(float) for one in (result, older))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_pooled_runs_have_them() -> None:
+    runs = [ss.temper(MODEL, sweeps=n, measure=MEASURE, **HOW | {"seed": n}) for n in (200, 300)]
+    pooled = ss.pool(runs)
+    expected = (ss.table(runs[0])["half"] * 200 + ss.table(runs[1])["half"] * 300) / 500
+    np.testing.assert_allclose(ss.table(pooled)["half"], expected, rtol=1e-12)
 
 
 def test_saved_results_have_them(result, tmp_path) -> None:

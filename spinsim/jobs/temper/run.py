@@ -447,7 +447,7 @@ def temper(
         measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a
             batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or
             whole numbers of the shape (samples, copies, temperatures), with further axes if you
-            like. As text: ``module:function``.
+            like. It is called at every measurement. As text: ``module:function``.
         magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
             length. By default False for glasses with symmetric +-J or Gaussian couplings in zero
             field, where they are noise, else True.
