@@ -25,9 +25,8 @@ from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, load, result_of
-from spinsim.run.reducing import REDUCED, STRIDE
 from spinsim.settings.config import kinds_of, sha256
-from spinsim.store.contents import BEST, DISORDER, MEASUREMENTS
+from spinsim.store.contents import BEST, DISORDER, MEASUREMENTS, REDUCED, STRIDE
 from spinsim.store.files import CONFIGURATIONS, PARTS
 from spinsim.store.segments import LISTED
 

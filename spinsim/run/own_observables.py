@@ -39,8 +39,7 @@ from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE
 from spinsim.packing import unpacked_spins
 from spinsim.record import Record
-from spinsim.run.reducing import REDUCED
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, Contents, Series
+from spinsim.store.contents import COORDINATES, MEASUREMENTS, REDUCED, Contents, Series
 
 Measure = Callable[[Batch], Any]
 Functions = Mapping[str, Measure]

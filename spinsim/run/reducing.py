@@ -21,12 +21,9 @@ from spinsim.errors import InputError
 from spinsim.packing import States, packed_spins
 from spinsim.record import Record
 from spinsim.sampling.tempering import Reducing
-from spinsim.store.contents import MEASUREMENTS, Arrays, Contents, Series
+from spinsim.store.contents import MEASUREMENTS, REDUCED, STRIDE, Arrays, Contents, Series
 from spinsim.store.files import DamageError
 
-REDUCED: Final = "reduced"  # the group of the sums, and what results call them
-STRIDE: Final = "stride"
-"""The attribute of that group that says how many measurements there are for each row of the series."""
 ALL: Final = "all"
 NONE: Final = "none"
 _STORED: Final = {

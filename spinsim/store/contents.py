@@ -19,6 +19,8 @@ from spinsim.packing import States
 
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"
 """Groups of a file that those of several jobs have."""
+REDUCED: Final = "reduced"  # the group of the sums of a run on a ladder, and what results call them
+STRIDE: Final = "stride"  # the attribute of that group that says how many measurements there are for each row
 DISORDER: Final = "pooled/disorder"
 """Array of pooled runs on a ladder of which some are of one sample: number of the sample, (samples of all runs,)."""
 

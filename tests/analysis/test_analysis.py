@@ -11,8 +11,8 @@ from scipy import stats
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import bootstrap
-from spinsim.analysis.multihistogram import first_guess, joined
 from spinsim.analysis.overlaps import overlap_distribution
+from spinsim.analysis.reweighted import first_guess, joined
 from spinsim.analysis.sizes import compare_sizes, crossing
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError

@@ -15,8 +15,7 @@ from made_up import tempered
 from scipy.special import logsumexp
 
 import spinsim as ss
-from spinsim.analysis.multihistogram import MultiHistogram, first_guess, joined
-from spinsim.analysis.reweighted import reweighted
+from spinsim.analysis.reweighted import MultiHistogram, first_guess, joined, reweighted
 from spinsim.analysis.summary import summarize
 from spinsim.observables.measured import Facts
 from spinsim.observables.table import observables

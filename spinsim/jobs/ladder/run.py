@@ -40,7 +40,6 @@ from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.run.reducing import (
-    REDUCED,
     Keeping,
     MeasurementSums,
     keeping_in,
@@ -54,7 +53,7 @@ from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
-from spinsim.store.contents import MEASUREMENTS, Arrays, Contents
+from spinsim.store.contents import MEASUREMENTS, REDUCED, Arrays, Contents
 from spinsim.store.files import CONFIGURATIONS
 
 _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
