@@ -61,7 +61,7 @@ def test_coarse_bins(couplings: str, bins: int, most: float, monkeypatch: pytest
     run = added_up(replace(full, reduced=None))
     if bins == 8:
         with pytest.raises(ss.InputError, match="wide against the fluctuations"):
-            check_width(run.reduced)
+            check_width(run.reduced, run.reduced.samples)
     monkeypatch.setattr(analysis, "_WIDEST", 9.0)
     assert farthest(expected, reweighted(run, TARGETS)) < (most if couplings == "pm-j" else max(most, 0.2))
 
