@@ -184,7 +184,7 @@ class SiteLattices:
         self.arguments = {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": signs}
 
     def _signs_of_model(self) -> Any:
-        """Signs of couplings as layouts/site_packed/ has them: drawn here, or copied where the host has couplings."""
+        """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
         if not plan.is_signed:
             return cupy.empty(0, cupy.uint64)
