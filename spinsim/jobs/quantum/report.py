@@ -130,7 +130,7 @@ def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
         "of the lowest level of a parity over the ground state, c cosh(gap (slices / 2 - t)) fitted to C(t) within the "
         f"window, times in slices; operators: that C(t) was combined of; levels: of the fit; {scale}."
     )
-    return ["", *in_columns(zip(*rows, strict=True)), *wrapped(about, "gap: ")]
+    return ["", *in_columns(zip(*rows, strict=True), width=None), *wrapped(about, "gap: ")]
 
 
 def _gap_text(of: Gaps, place: int, unit: float = 1.0) -> str:
@@ -170,7 +170,7 @@ def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
         "combined of; fitted: samples with a good window; p: the probability of as large a chi^2. ss.table(file, "
         "by='gap') has every sample with its error."
     )
-    return ["", *in_columns(zip(*rows, strict=True)), *wrapped(about, "gap: ")]
+    return ["", *in_columns(zip(*rows, strict=True), width=None), *wrapped(about, "gap: ")]
 
 
 def extrapolations(
