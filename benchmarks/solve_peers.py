@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spinsim as ss
-from spinsim.benchmark.solve import target_of
+from spinsim.benchmark.jobs import target_of
 from spinsim.model.targets import value_name
 from spinsim.sampling.temperatures import automatic_temperatures
 

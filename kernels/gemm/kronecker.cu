@@ -6,7 +6,7 @@
 
 using namespace products;
 
-constexpr int LEFT_PADDING = HOST(gemm.factors.LEFT_PADDING), RIGHT_PADDING = HOST(gemm.factors.RIGHT_PADDING);
+constexpr int LEFT_PADDING = HOST(gemm.special.LEFT_PADDING), RIGHT_PADDING = HOST(gemm.special.RIGHT_PADDING);
 
 // Lane 4 g + t takes its steps of eight in the order p = 2 t, 2 t + 1 (mma.cuh: columns t and t + 4 of A), so that what it
 // has of a product's result is what it needs as the next product's operand.

@@ -5,8 +5,8 @@
 
 using namespace products;
 
-constexpr int PANEL = HOST(gemm.skinny.PANEL), COLUMNS = HOST(gemm.skinny.COLUMNS);
-constexpr int SUM_THREADS = HOST(gemm.skinny.SUM_THREADS), TIMES_THREADS = HOST(gemm.skinny.TIMES_THREADS);
+constexpr int PANEL = HOST(gemm.special.PANEL), COLUMNS = HOST(gemm.special.COLUMNS);
+constexpr int SUM_THREADS = HOST(gemm.special.SUM_THREADS), TIMES_THREADS = HOST(gemm.special.TIMES_THREADS);
 static_assert(PANEL == 16, "the tensor cores take sixteen columns of V as two tiles");
 
 // Two neighbouring elements of a row, zeros past its end.

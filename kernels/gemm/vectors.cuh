@@ -4,7 +4,7 @@
 
 namespace products {
 
-constexpr int VECTOR_BYTES = HOST(gemm.rungs.VECTOR);
+constexpr int VECTOR_BYTES = HOST(gemm.product.VECTOR);
 
 template <typename T>
 struct alignas(VECTOR_BYTES) Vector {

@@ -1,7 +1,7 @@
-// Factors of the bits that tell parts of a vector from each other, and the flip of all spins: spinsim/transfer_matrix/across.py.
+// Factors of the bits that tell parts of a vector from each other, and the flip of all spins: spinsim/transfer_matrix/vectors.py.
 #include "bits/types.cuh"
 
-constexpr int THREADS = HOST(transfer_matrix.across.THREADS);
+constexpr int THREADS = HOST(transfer_matrix.vectors.MIX_THREADS);
 
 // The buffer has 2^TOP parts, each with a chunk and the one that mirrors it. The flip takes an amplitude of a part to the
 // mirrored place of the part whose number is the complement.

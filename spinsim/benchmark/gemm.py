@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from spinsim import gemm
 from spinsim.cuda.device import require_memory
-from spinsim.gemm.rungs import RUNGS
+from spinsim.gemm.product import RUNGS
 
 SIZES: Final = {"float32": (4096, 8192), "float64": (8192,), "int32": (4096,)}
 SLOWEST: Final = 8192  # side from which the rungs in SLOW are timed once

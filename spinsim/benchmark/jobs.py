@@ -1,22 +1,32 @@
-"""Whole commands, as a user types them, beside the rate of the engine that they drive: how much of it arrives."""
+"""Whole commands beside the rate of the engine that they drive, and searches on instances: time to solution."""
 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from spinsim.benchmark import Spread, sweep_rates, timed_tempering
 from spinsim.engine import Engine, resolve_device
+from spinsim.errors import InputError
 from spinsim.jobs import job_of
+from spinsim.jobs.anneal.report import Success, success_of
+from spinsim.jobs.anneal.run import anneal
+from spinsim.jobs.anneal.settings import AnnealSettings
+from spinsim.jobs.temper.run import temper
+from spinsim.model.ising import Ising, read_instance
+from spinsim.model.targets import check_targets, value_of
 from spinsim.settings.config import build_config, tables_of
+from spinsim.settings.setting import settings_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ _GAUSSIAN: Final = {**_EA, "couplings": "gaussian"}
 _16: Final = {**_EA, "size": 16, "samples": 128, "temperatures": "0.8:2:32", "replicas": 4}
 _6: Final = {**_EA, "size": 6, "samples": 4096, "temperatures": "0.8:2:16", "measure_every": 100}
 _SMALL: Final = {**_6, "samples": 16, "replicas": 8}
-CUDA_CASES: Final = (
+_CUDA_CASES: Final = (
     JobCase("3D +-J, L = 16, every 10", "temper", 1_000_000, {**_16, "measure_every": 10}),
     JobCase("3D +-J, L = 16, every 100", "temper", 1_000_000, {**_16, "measure_every": 100}),
     JobCase("the same, --no-correlations", "temper", 1_000_000, {**_16, "measure_every": 100, "correlations": False}),
@@ -78,18 +88,19 @@ CUDA_CASES: Final = (
             {**_GAUSSIAN, "size": 10, "samples": 256, "temperatures": "0.5:1.8:32", "replicas": 4,
              "measure_every": 10}),
 )  # fmt: skip
-CPU_CASES: Final = (
+_CPU_CASES: Final = (
     JobCase("3D +-J, L = 6, every 10", "temper", 60_000, {**_SMALL, "measure_every": 10}),
     JobCase("3D +-J, L = 6, every 100", "temper", 100_000, _SMALL),
     JobCase("3D Gaussian, L = 4, every 10", "temper", 50_000,
             {**_GAUSSIAN, "size": 4, "samples": 8, "temperatures": "0.5:1.8:16", "replicas": 8, "measure_every": 10}),
 )  # fmt: skip
+CASES: Final = {"cpu": _CPU_CASES, "cuda": _CUDA_CASES}
 
 
 def job_rates(device: str, threads: int | None, repeats: int) -> Iterator[JobRate]:
     """Time the engine and then the whole command of every case, once."""
     where = resolve_device(device)
-    for case in CUDA_CASES if where == "cuda" else CPU_CASES:
+    for case in CASES[where]:
         engine = case.engine(device, threads)
         of_engine = Spread.of(sweep_rates(engine, repeats, timed_tempering(engine))[1]).median
         del engine  # its memory
@@ -103,3 +114,94 @@ def job_rates(device: str, threads: int | None, repeats: int) -> Iterator[JobRat
             )
             seconds = time.perf_counter() - began
             yield JobRate(case, of_engine, json.loads(told.stdout)["updates_per_ns"], seconds, out.stat().st_size)
+
+
+BEST_KNOWN: Final = {
+    "G11": (800, 564),
+    "G12": (800, 556),
+    "G14": (800, 3064),
+    "G22": (2000, 13359),
+    "G32": (2000, 1410),
+    "G48": (3000, 6000),
+    "pm1s_100.0": (100, 127),
+    "t2g10_5555": (100, 6049461),
+    "t2g20_5555": (400, 24838942),
+    "t3g5_5555": (125, 10933215),
+    "t3g6_5555": (216, 17434469),
+    "t3g7_5555": (343, 28302918),
+}
+"""Sites and best known cuts of public instances by the names of their files.
+
+Those of the G-set are as in Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others as in the Biq Mac
+library (Wiegele).
+"""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Results for one instance."""
+
+    name: str  # name of the instance
+    sites: int  # number of spins
+    target: float  # in its own terms
+    best: float  # the best value that whole anneals met
+    success: Success  # how often they met the target, and the time to solution
+    rate: float  # attempted spin updates per nanosecond
+    searches: list[float]
+    """Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted."""
+    temperings: list[float]  # runs of ``ss.temper``, likewise
+
+
+def solve_instances(
+    files: Sequence[Path], target: float | None, repeats: int, time_limit: float, settings: dict[str, Any]
+) -> Iterator[Solved]:
+    """Anneal each instance, first whole anneals for the success probability, then until its target is met.
+
+    The target is in the instances' own terms, by default the best known value. Whole anneals, and searches, which give
+    up after ``time_limit`` seconds, are repeated with random numbers of their own. Targets that no state can have are
+    refused before anything is annealed.
+    """
+    problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
+    settings_of(AnnealSettings)["time_limit"].check(time_limit)
+    for model, wanted in problems:
+        check_targets(model, wanted)
+    for model, wanted in problems:
+        yield solve(model, wanted, repeats, time_limit, settings)
+
+
+def target_of(file: Path, model: Ising, target: float | None) -> float:
+    sites, best = BEST_KNOWN.get(file.stem, (0, 0))
+    if target is not None:
+        return target
+    if sites != model.sites or model.maxcut_weight is None:
+        raise InputError(f"no best value of {file.name} is known here: give --target")
+    return float(best)
+
+
+def solve(model: Ising, target: float, repeats: int, time_limit: float, settings: dict[str, Any]) -> Solved:
+    anneal(model, **settings | {"steps": 1, "sweeps": 1})  # compiles, or loads what is compiled
+    whole = anneal(model, anneals=max(2, repeats), seed=1, **settings)
+    success = success_of(model, whole.anneals, target)
+    assert success is not None  # noqa: S101  (two whole anneals at least, and a target)
+    updates = model.sites * success.replicas * success.sweeps
+    shared = {name: settings[name] for name in ("device", "threads") if name in settings}
+    temper(model, target=target, time_limit=1.0, **shared)  # compiles likewise
+    until: dict[str, Any] = {"target": target, "time_limit": time_limit}
+    anneals = _seconds_of(partial(anneal, model, **settings | until), "anneals", repeats)
+    temperings = _seconds_of(partial(temper, model, **shared | until), "search", repeats)
+    best = float(value_of(model, whole.best_energy.min()))
+    rate = updates / success.seconds / 1e9
+    return Solved(model.name, model.sites, target, best, success, rate, anneals, temperings)
+
+
+def _seconds_of(call: Callable[..., Any], search: str, repeats: int) -> list[float]:
+    """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted.
+
+    ``search`` is the attribute of the result that says whether the target was met.
+    """
+    times = []
+    for seed in range(2, repeats + 2):
+        began = time.perf_counter()
+        found = getattr(call(seed=seed), search)
+        times.append(time.perf_counter() - began if found is not None and found.is_met else math.inf)
+    return sorted(times)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import numpy as np
 
 from spinsim.benchmark import Spread, sweep_rates, timed_tempering, wait_for
-from spinsim.benchmark.metropolis import CRITICAL
+from spinsim.benchmark.sweeps import CRITICAL, LADDER, QUANTUM_LADDER
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.devices import CUDA, seats
 from spinsim.machine.threads import Threads
@@ -90,31 +90,30 @@ class ScalingRate:
     gain: float  # the median over that of one device
 
 
-_LADDER: Final = (0.8, 2.0)
-_QUANTUM: Final = (1 / 0.33, 1 / 0.24)  # as 1 / k
-CUDA_CASES: Final = (
+_CUDA_CASES: Final = (
     SweepCase("2D ferromagnet, 131072 x 65536 each", "weak", lambda n: Ising(square(131072, 65536 * n)), 1,
               (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 131072", "strong", lambda _: Ising(square(131072)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 65536", "strong", lambda _: Ising(square(65536)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 32768", "strong", lambda _: Ising(square(32768)), 1, (CRITICAL,)),
     SweepCase("3D +-J, L = 512", "strong", lambda _: EdwardsAnderson(cubic(512)), 1, (1.1,)),
-    SweepCase("3D +-J, L = 16, 128 samples each", "weak", lambda n: EdwardsAnderson(cubic(16), 128 * n), 128, _LADDER,
+    SweepCase("3D +-J, L = 16, 128 samples each", "weak", lambda n: EdwardsAnderson(cubic(16), 128 * n), 128, LADDER,
               4),
     SweepCase("3D +-J, L = 32, 4096 replicas", "strong", lambda _: EdwardsAnderson(cubic(32)), 4096, (1.1,)),
     SweepCase("2D +-J, L = 24, 512 slices, one sample", "strong", lambda _: trotter(EdwardsAnderson(square(24)), 512),
-              128, _QUANTUM, 4),
+              128, QUANTUM_LADDER, 4),
     ProductCase("T of a chain, 32 spins for one", "weak", lambda n: 31 + n.bit_length()),
     ProductCase("T of a chain, 32 spins", "strong", lambda _: 32),
 )  # fmt: skip
-CPU_CASES: Final = (
+_CPU_CASES: Final = (
     SweepCase("2D ferromagnet, 4096 x 2048 each", "weak", lambda n: Ising(square(4096, 2048 * n)), 1, (CRITICAL,)),
     SweepCase("2D ferromagnet, L = 4096", "strong", lambda _: Ising(square(4096)), 1, (CRITICAL,)),
     SweepCase("3D +-J, L = 256", "strong", lambda _: EdwardsAnderson(cubic(256)), 1, (1.1,)),
-    SweepCase("3D +-J, L = 8, 8 samples each", "weak", lambda n: EdwardsAnderson(cubic(8), 8 * n), 128, _LADDER, 4),
+    SweepCase("3D +-J, L = 8, 8 samples each", "weak", lambda n: EdwardsAnderson(cubic(8), 8 * n), 128, LADDER, 4),
     SweepCase("3D +-J, L = 16, 512 replicas", "strong", lambda _: EdwardsAnderson(cubic(16)), 512, (1.1,)),
     ProductCase("T of a chain, 22 spins", "strong", lambda _: 22),
 )
+CASES: Final[dict[str, tuple[Case, ...]]] = {"cpu": _CPU_CASES, CUDA: _CUDA_CASES}
 
 
 def numbers_of_devices(device: str) -> list[int]:
@@ -130,7 +129,7 @@ def numbers_of_devices(device: str) -> list[int]:
 def scaling_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[ScalingRate]:
     """Time every case on every number of devices: the median of ``repeats`` runs of about half a second each."""
     where = resolve_device(device)
-    for case in CUDA_CASES if where == CUDA else CPU_CASES:
+    for case in CASES[where]:
         of_one_device = 0.0
         for devices in numbers_of_devices(where):
             if isinstance(case, ProductCase) and devices.bit_count() > 1:

@@ -19,7 +19,7 @@ from spinsim.cli.running import command_of, resume
 from spinsim.cli.saying import open_streams, refuse, usage_sentence
 from spinsim.errors import InputError, on_command_line
 from spinsim.jobs import all_jobs
-from spinsim.parallel.launched import launched
+from spinsim.parallel import launched
 
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 def devices() -> None:
     """Say which engines can run here, on every rank where there are several."""
-    from spinsim.parallel.places import answers
     from spinsim.parallel.ranks import name_of, why_not
-    from spinsim.parallel.session import others
+    from spinsim.parallel.session import answers, others
 
     lines = _of_this_process()
     missing, ranks = why_not(), 1 + len(others())
@@ -179,7 +178,7 @@ def solve(
     The last lines are times of ss.anneal with the target and the settings given here, and of ss.temper with its own.
     """
     from spinsim.analysis.time_to_solution import in_words, seconds_in_words
-    from spinsim.benchmark.solve import solve_instances
+    from spinsim.benchmark.jobs import solve_instances
     from spinsim.engine import resolve_device
 
     check_repeats(repeats)
@@ -223,7 +222,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
 
     The last column has published rates of other programs, in updates per nanosecond.
     """
-    from spinsim.benchmark.metropolis import metropolis_rates
+    from spinsim.benchmark.sweeps import metropolis_rates
 
     run = flags.filled(given, _OF_ENGINE())
     _head(repeats, **run)
@@ -244,7 +243,7 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     column "correlations" adds link overlaps, Fourier modes and powers within slices. The last column has published
     rates of other programs, in updates per nanosecond.
     """
-    from spinsim.benchmark.temper import temper_rates
+    from spinsim.benchmark.sweeps import temper_rates
 
     run = flags.filled(given, _OF_TEMPERING())
     _head(repeats, **{name: run[name] for name in ("device", "threads", "rng_rounds")})

@@ -16,7 +16,7 @@ from spinsim.cli.saying import say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
-from spinsim.parallel.launched import launched
+from spinsim.parallel import launched
 
 _LONG: Final = 10  # seconds of a run that is said to take so long
 MISSED: Final = 3  # exit status of a search whose target was not met

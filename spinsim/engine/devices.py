@@ -8,8 +8,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import check_gpus
 from spinsim.machine.memory import make_current
 from spinsim.parallel.group import Seat
-from spinsim.parallel.places import Here, InThread, answers
-from spinsim.parallel.session import on_node, others
+from spinsim.parallel.session import Here, InThread, answers, on_node, others
 
 DEVICES: Final = ("auto", "cpu", "cuda", "gpu")
 CUDA: Final = "cuda"

@@ -119,27 +119,19 @@ def _extent(array: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_Shadow(array)) if is_on_gpu(array) else array
 
 
-def _bounds(array: Any) -> tuple[int, int]:
-    """Addresses between which an array lies."""
-    begin = array.data.ptr if is_on_gpu(array) else array.ctypes.data
-    steps = [(count - 1) * stride for count, stride in zip(array.shape, array.strides, strict=True)]
-    return begin + sum(min(0, step) for step in steps), begin + sum(max(0, step) for step in steps) + array.itemsize
-
-
 def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_place: str = "") -> None:
     """Check the shape of ``out`` and that it shares no memory with inputs; ``in_place`` may be the very same array."""
     if out.shape != shape:
         raise InputError(f"out has shape {out.shape} but the product has {shape}: give an array of that shape")
     if not is_on_gpu(out) and not out.flags.writeable:
         raise InputError("out is read-only: give an array that can be written")
-    begin, end = _bounds(out)
+    written = _extent(out)
     for name, array in inputs.items():
-        first, stop = _bounds(array)
-        if stop <= begin or end <= first or (array is out and name == in_place):
+        read = _extent(array)
+        if not np.shares_memory(written, read):
             continue
-        a, b = _extent(out), _extent(array)
-        is_same = a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
-        if out.size and array.size and np.shares_memory(a, b) and not (name == in_place and is_same):
+        is_same = written.ctypes.data == read.ctypes.data and written.strides == read.strides  # of equal shapes
+        if name != in_place or not is_same:
             raise InputError(f"out overlaps {name} in memory: give an array of its own, or leave out away")
 
 

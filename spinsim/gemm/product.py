@@ -1,4 +1,4 @@
-"""``matmul``: the general product, by any rung of the ladder.
+"""``matmul``: the general product, by any rung of a ladder of kernels.
 
 Where C has few tiles and the depth k is large, a block for each tile would leave most of a GPU idle and add up long
 chains, whose rounding errors grow with their length: the sum is cut into parts that are computed side by side and then
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +17,9 @@ import numpy as np
 from spinsim.errors import InputError
 from spinsim.gemm import operands
 from spinsim.gemm.operands import Strides
-from spinsim.gemm.rungs import NAMES, RUNGS, best, expression, file
 from spinsim.inputs.arguments import public
 from spinsim.machine.memory import is_on_gpu
 
-FILE: Final = "gemm/parts.cu"
 TILE: Final = 128  # side of the tiles of C that are counted
 STEP: Final = 16  # parts begin at multiples of it
 SHORTEST: Final = 32  # depth of a part, at least
@@ -29,6 +28,111 @@ ROOM: Final = 2**28  # bytes for all parts
 EACH: Final = 8  # parts that a thread adds
 MOST: Final = 256  # parts: EACH for each of 32 threads
 THREADS: Final = 256  # of a block that adds parts
+VECTOR: Final = 16  # bytes
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One rung for one type."""
+
+    parameters: tuple[int | str, ...]  # template arguments after the type
+    tile: tuple[int, int]  # rows and columns of C that a block computes
+    threads: int  # threads of a block
+    shared: int = 0  # dynamic shared memory of a block, bytes
+
+    def blocks(self, m: int, n: int) -> int:
+        return -(-m // self.tile[0]) * -(-n // self.tile[1])
+
+    def area(self, m: int, n: int) -> int:
+        """Elements that they compute, those beyond C's edges too."""
+        return self.blocks(m, n) * self.tile[0] * self.tile[1]
+
+
+def _square(side: int) -> Variant:
+    return Variant((side,), (side, side), side * side)
+
+
+def _thread1d(m: int, n: int, k: int, results: int) -> Variant:
+    return Variant((m, n, k, results), (m, n), m * n // results)
+
+
+def _thread2d(m: int, n: int, k: int, side: int) -> Variant:
+    return Variant((m, n, k, side), (m, n), m * n // side**2)
+
+
+def _warps(m: int, n: int, k: int, warp: tuple[int, int], thread: tuple[int, int]) -> Variant:
+    return Variant((m, n, k, *warp, *thread), (m, n), m // warp[0] * (n // warp[1]) * 32)
+
+
+def _pipelined(
+    bytes_each: int, m: int, n: int, k: int, warp: tuple[int, int], thread: tuple[int, int], stages: int
+) -> Variant:
+    shared = stages * k * ((m + n) * bytes_each + 2 * VECTOR)  # a vector of padding ends each line
+    return Variant((m, n, k, *warp, *thread, stages), (m, n), m // warp[0] * (n // warp[1]) * 32, shared)
+
+
+def _tensorcore(m: int, n: int, k: int, warp: tuple[int, int], stages: int, steps: int, sets: int) -> Variant:
+    parameters = (m, n, k, *warp, stages, steps, sets, "true")
+    return Variant(parameters, (m, n), m // warp[0] * (n // warp[1]) * 32, 8 * stages * k * (m + n))
+
+
+def _each(*variants: Variant) -> dict[str, Variant]:
+    """One for float32, one for float64 and, where there is a third, one for int32."""
+    return dict(zip(("float32", "float64", "int32"), variants, strict=False))
+
+
+RUNGS: Final[dict[str, dict[str, Variant]]] = {
+    "naive": _each(*(_square(32),) * 3),
+    "coalesced": _each(*(_square(32),) * 3),
+    "block2d": _each(*(_square(32),) * 3),
+    "block2d_thread1d": _each(_thread1d(64, 64, 8, 16), _thread1d(64, 64, 8, 8), _thread1d(64, 64, 8, 16)),
+    "block2d_thread2d": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 8, 4), _thread2d(128, 128, 8, 8)),
+    "vectorized": _each(_thread2d(128, 128, 8, 8), _thread2d(64, 64, 16, 4)),
+    "warptile": _each(_warps(128, 128, 16, (32, 64), (8, 8)), _warps(64, 64, 16, (16, 32), (4, 4))),
+    "pipelined": _each(
+        _pipelined(4, 128, 256, 16, (64, 64), (8, 16), 2), _pipelined(8, 64, 128, 8, (32, 64), (8, 8), 3)
+    ),
+    "tensorcore": {"float64": _tensorcore(128, 128, 16, (64, 32), 4, 1, 2)},
+}
+NAMES: Final = ("auto", *RUNGS)
+MULTIPROCESSORS: Final = 132
+BEST: Final = {  # as measured on an H200 (docs/theory/gemm.md)
+    "float32": ("pipelined", "warptile"),
+    "float64": ("tensorcore", "tensorcore"),
+    "int32": ("block2d_thread2d", "block2d_thread1d"),
+}
+
+
+def expression(name: str, kind: str, a: Strides, b: Strides) -> str:
+    parameters = RUNGS[name][kind].parameters
+    if name == "tensorcore":  # also whether rows of A, columns of B, lie side by side in memory
+        flags = (str(flag).lower() for flag in (not a.row_major, b.row_major))
+        return f"gemm_tensorcore<{', '.join(map(str, (*parameters, *flags)))}>"
+    return f"gemm_{name}<{', '.join(map(str, (operands.C_TYPES[kind], *parameters)))}>"
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Every instance of every rung, with its file, and those that add parts."""
+    strides_of = Strides(1, 1, 2, 1), Strides(1, 1, 1, 2)
+    instances = [
+        (f"gemm/{name}.cu", expression(name, kind, a, b))
+        for name, kinds in RUNGS.items()
+        for kind in kinds
+        for a, b in product(strides_of, repeat=2)
+    ]
+    return [*dict.fromkeys(instances), *(_adding(kind) for kind in operands.C_TYPES)]
+
+
+def best(kind: str, m: int, n: int, parts: int) -> str:
+    """The rung for a shape and a type, the same on every GPU.
+
+    Of ``BEST`` the first where its tiles, times the parts into which the depth is cut, are enough for half of an H200's
+    multiprocessors, and cover less than 4/3 of what the second's do.
+    """
+    large, small = (RUNGS[name][kind] for name in BEST[kind])
+    enough = large.blocks(m, n) * parts >= MULTIPROCESSORS // 2
+    tight = 3 * large.area(m, n) < 4 * small.area(m, n)
+    return BEST[kind][0 if enough and tight else 1]
 
 
 @public
@@ -84,7 +188,7 @@ def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[A
     else:
         partial, one = operands.empty((count, m, n), out), operands.scalar("alpha", 1, kind)
         c, alpha, beta = operands.rows(partial, Strides(m, n, n, 1)), one, one - one
-    kernel_of = file(name), expression(name, kind, of_a, of_b)
+    kernel_of = f"gemm/{name}.cu", expression(name, kind, of_a, of_b)
     operands.launch(
         out, kernel_of, (variant.blocks(m, n), count), variant.threads, variant.shared, a=operands.matrix(a, of_a),
         b=operands.matrix(b, of_b), c=c, size=operands.size(m, n, k), alpha=alpha, beta=beta,
@@ -105,12 +209,8 @@ class Pace:
 PACES: Final = {"float32": Pace(264, 23, 0.17), "float64": Pace(132, 50, 0.7), "int32": Pace(264, 23, 0.17)}
 
 
-def _adding(kind: str) -> str:
-    return f"gemm_parts<{operands.C_TYPES[kind]}, {EACH}>"
-
-
-def expressions() -> list[tuple[str, str]]:
-    return [(FILE, _adding(kind)) for kind in operands.C_TYPES]
+def _adding(kind: str) -> tuple[str, str]:
+    return "gemm/parts.cu", f"gemm_parts<{operands.C_TYPES[kind]}, {EACH}>"
 
 
 def _tiles(kind: str, m: int, n: int) -> int:
@@ -147,7 +247,7 @@ def add(partial: Any, out: tuple[Any, Strides], factors: tuple[Any, Any], kind: 
     count, m, n = partial.shape
     groups = 1 << max(0, -(-count // EACH) - 1).bit_length()
     operands.launch(
-        out[0], (FILE, _adding(kind)), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial,
+        out[0], _adding(kind), (-(-m * n * groups // THREADS), 1), THREADS, partial=partial,
         c=operands.rows(*out), size=operands.size(m, n, 0), parts=np.int32(count), groups=np.int32(groups),
         alpha=factors[0], beta=factors[1],
     )  # fmt: skip

@@ -7,8 +7,6 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any, Final
 
-import psutil
-
 from spinsim.errors import InputError
 
 _ALWAYS_THERE: Final = 2**25
@@ -16,6 +14,8 @@ _ALWAYS_THERE: Final = 2**25
 
 
 def available_bytes() -> int:
+    import psutil  # which takes longer to load than small runs are to take
+
     return int(psutil.virtual_memory().available)
 
 

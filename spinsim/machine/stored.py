@@ -25,7 +25,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.machinery import PathFinder
-from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -191,6 +190,8 @@ def _stamp(kernel: str) -> str:
 
 @cache
 def _versions() -> tuple[str, ...]:
+    from importlib.metadata import version  # which loads what reads mails
+
     return version("numba"), version("llvmlite")
 
 

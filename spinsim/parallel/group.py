@@ -26,8 +26,8 @@ import numpy.typing as npt
 from spinsim.errors import InputError
 from spinsim.machine.memory import is_on_gpu, readable, using
 from spinsim.parallel import session
-from spinsim.parallel.places import Kept, LeftWaitingError, Place, answers
 from spinsim.parallel.ranks import FIRST, name_of
+from spinsim.parallel.session import Kept, LeftWaitingError, Place, answers
 
 CONNECT_WITHIN: Final = 60.0  # seconds
 

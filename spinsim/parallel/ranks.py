@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from spinsim.errors import InputError
-from spinsim.parallel.launched import Launched
+from spinsim.parallel import Launched
 
 MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arrays
 PIECE: Final = 2**30  # bytes; counts of MPI are 32-bit numbers

@@ -1,4 +1,7 @@
-"""Ranks of this command: who carries it out, how the others serve it, and what each has of its node."""
+"""Places where objects live and have functions carried out on them, and the ranks of this command.
+
+A place is this thread, a thread of its own or another rank. Rank 0 carries out the command; the others serve it.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,89 @@ import threading
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from spinsim.errors import InputError
 from spinsim.machine import threads
-from spinsim.parallel.launched import Launched
-from spinsim.parallel.places import InThread, Kept, LeftWaitingError, Place, Reply, answers, opened
+from spinsim.machine.memory import make_current
+from spinsim.parallel import Launched
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
+
+Reply = Callable[[], Any]  # waits for the outcome of what was asked for, and returns it or raises what it raised
+
+
+@dataclass
+class Kept:
+    """An object that stays at its place; others hold this in its stead and pass it on to functions that work there."""
+
+    value: Any  # the object
+
+
+class Place(Protocol):
+    """Somewhere functions are carried out, one after the other in the order in which they are asked for."""
+
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Have a function of a module carried out there; what it keeps at its place it returns as ``Kept``.
+
+        Arguments are plain data, and what was kept there, of which the function gets the object itself.
+        """
+
+
+def opened(arguments: Iterable[Any]) -> list[Any]:
+    """The arguments of a function at the place where all that is kept lives."""
+    return [argument.value if isinstance(argument, Kept) else argument for argument in arguments]
+
+
+class Here(Place):
+    """This thread, which begins when the outcome is waited for, so that other places can begin before."""
+
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        return lambda: function(*opened(arguments))
+
+
+class InThread(Place):
+    """A thread of its own, as a call may wait until a GPU has room for what it queues; it has that GPU from then on."""
+
+    def __init__(self, gpu: int | None = None) -> None:
+        self._thread, self._gpu = ThreadPoolExecutor(1), gpu
+
+    def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        return self._thread.submit(self._carry_out, function, opened(arguments)).result
+
+    def _carry_out(self, function: Callable[..., Any], arguments: list[Any]) -> Any:
+        if self._gpu is not None:
+            make_current(self._gpu)  # a thread begins with GPU 0 and without a context
+        return function(*arguments)
+
+
+class LeftWaitingError(RuntimeError):
+    """Another place has failed, which left this one waiting for it."""
+
+
+def answers(replies: Iterable[Reply]) -> list[Any]:
+    """All outcomes of what was asked for at several places.
+
+    Raises:
+        Exception: the first failure that is a cause of its own, when all outcomes are there.
+    """
+    outcomes, failures = [], []
+    for reply in replies:
+        try:
+            outcomes.append(reply())
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise next((error for error in failures if not isinstance(error, LeftWaitingError)), failures[0])
+    return outcomes
+
 
 STOP = None  # the message that ends a serving rank
 

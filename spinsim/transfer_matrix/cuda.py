@@ -13,9 +13,8 @@ from spinsim.cuda.compile import instance
 from spinsim.cuda.device import multiprocessors
 from spinsim.cuda.launch import ADDRESS, Launch, record, struct_type
 from spinsim.gemm import both_factors, left_factor
-from spinsim.transfer_matrix.across import Across, across_instances
 from spinsim.transfer_matrix.layer import Layer, quadratic
-from spinsim.transfer_matrix.vectors import START_FILE
+from spinsim.transfer_matrix.vectors import START_FILE, Across, across_instances
 
 FILE: Final = "transfer_matrix/butterfly.cu"
 FEWEST_BITS: Final = 12  # of a tile

@@ -11,10 +11,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix.across import Across
 from spinsim.transfer_matrix.cuda import FEWEST_BITS, CudaButterfly, CudaKronecker
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.vectors import Share, columns, module, rows
+from spinsim.transfer_matrix.vectors import Across, Share, columns, module, rows
 
 METHODS: Final = ("auto", "butterfly", "kronecker")
 FACTOR_BITS: Final = 6  # of a Kronecker factor: 64 x 64

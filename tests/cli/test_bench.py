@@ -8,21 +8,21 @@ import pytest
 from harness import one_sentence, run
 
 import spinsim as ss
-from spinsim.benchmark import Case, jobs, scaling
+from spinsim.benchmark import Case, jobs, scaling, sweeps
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.mark.parametrize(
-    ("what", "case"),
+    ("what", "cases", "case"),
     [
-        ("metropolis", Case("small one", lambda: ss.Ising(ss.square(4)), (2.3, 2.3, 3), 1, "of others")),
-        ("temper", Case("small one", lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2, "of others")),
+        ("metropolis", sweeps.SWEEPS, Case("small one", lambda: ss.Ising(ss.square(4)), (2.3, 2.3, 3), 1, "of others")),
+        ("temper", sweeps.TEMPERING, Case("small one", lambda: ss.Ising(ss.square(4)), (1.5, 3.0, 4), 2, "of others")),
     ],
 )
-def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> None:
+def test_a_line_for_each_case(capsys, monkeypatch, what: str, cases: dict[str, object], case: object) -> None:
     monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
-    monkeypatch.setattr(f"spinsim.benchmark.{what}.CPU_CASES", (case,) * 2)
+    monkeypatch.setitem(cases, "cpu", (case,) * 2)
     outcome = run(capsys, monkeypatch, "bench", what, "--device", "cpu", "--repeats", 3)
     assert outcome.status == 0
     assert outcome.out.count("small one") == 2
@@ -32,7 +32,7 @@ def test_a_line_for_each_case(capsys, monkeypatch, what: str, case: object) -> N
 def test_whole_commands_beside_their_engine(capsys, monkeypatch) -> None:
     monkeypatch.setattr("spinsim.benchmark.SECONDS", 1e-3)
     case = jobs.JobCase("small one", "temper", 200, {"size": 4, "temperatures": "1.5:3:4", "measure_every": 10})
-    monkeypatch.setattr("spinsim.benchmark.jobs.CPU_CASES", (case,))
+    monkeypatch.setitem(jobs.CASES, "cpu", (case,))
     outcome = run(capsys, monkeypatch, "bench", "jobs", "--device", "cpu", "--repeats", 1)
     assert outcome.status == 0
     *name, engine, command, share, seconds, megabytes = outcome.out.splitlines()[-1].split()
@@ -51,7 +51,7 @@ def test_numbers_of_devices_side_by_side(capsys, monkeypatch) -> None:
         scaling.SweepCase("a ladder", "strong", lambda _: ss.Ising(ss.square(4)), 4, (1.5, 3.0), 2),
         scaling.ProductCase("products", "strong", lambda _: 6),
     )
-    monkeypatch.setattr("spinsim.benchmark.scaling.CPU_CASES", cases)
+    monkeypatch.setitem(scaling.CASES, "cpu", cases)
     outcome = run(capsys, monkeypatch, "bench", "scaling", "--device", "cpu", "--repeats", 3)
     assert outcome.status == 0
     lines = outcome.out.splitlines()[-3:]

@@ -33,7 +33,7 @@ from reductions import RUNS, check_lowest, check_reduction
 
 import spinsim as ss
 from spinsim.engine import Dynamics, create_engine
-from spinsim.gemm import rungs
+from spinsim.gemm import product as rungs
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.vectors import Vectors

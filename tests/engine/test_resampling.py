@@ -111,7 +111,7 @@ def test_several_devices_have_the_bits_of_one(name: str, monkeypatch: pytest.Mon
 def test_slabs_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.split import slabs
     from spinsim.parallel.group import Seat
-    from spinsim.parallel.places import Here, InThread
+    from spinsim.parallel.session import Here, InThread
 
     model, parent = SITE["square-256x6"][0](), np.array([[0, 0]])
     whole = create_engine(model, 2, Dynamics(seed=3), "cpu")

@@ -17,7 +17,8 @@ from products import CASES, POISON, TYPES, back, check_exact, placed, whole
 
 import spinsim as ss
 from spinsim.benchmark import gemm as bench_gemm
-from spinsim.gemm import rungs, transposing
+from spinsim.gemm import product as rungs
+from spinsim.gemm import special
 from spinsim.gemm.operands import Strides, strides
 
 sizes = st.integers(1, 300)
@@ -57,7 +58,7 @@ def test_products_of_transposed_and_partial_matrices(xp: Any, kind: str, flips: 
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("kernel", transposing.KERNELS)
+@pytest.mark.parametrize("kernel", special.TRANSPOSING)
 def test_transpose(xp: Any, kind: str, kernel: str) -> None:
     rng = np.random.default_rng(1)
     for shape, gap in product([(1, 1), (1, 300), (31, 33), (64, 32), (129, 257), (0, 3)], (0, 3)):

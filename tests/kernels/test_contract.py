@@ -21,16 +21,16 @@ from spinsim.cuda import compile as compiling
 from spinsim.cuda.launch import KEY, Launch, record
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.moves.move import Moment
-from spinsim.gemm import factors, rungs
+from spinsim.gemm import product as rungs
+from spinsim.gemm import special
 from spinsim.model.trotter import trotter
 from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
 from spinsim.observables.measured import Facts
 from spinsim.observables.moments import Ladder, reduced_run
-from spinsim.transfer_matrix.across import CudaMix
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
-from spinsim.transfer_matrix.vectors import fill_on_gpu
+from spinsim.transfer_matrix.vectors import CudaMix, fill_on_gpu
 
 Kernels = set[tuple[str, str]]
 
@@ -107,7 +107,7 @@ def multiply() -> None:
 
     for kernel in rungs.RUNGS:
         ss.gemm.matmul(array(9, 290), array(290, 7), kernel=kernel)
-    for side in factors.BOTH:
+    for side in special.BOTH:
         ss.gemm.both_factors(array(side, side), array(2, side, side), array(side, side))
     ss.gemm.left_factor(array(32, 32), array(32, 9))
     ss.gemm.right_factor(array(9, 32), array(32, 32))

@@ -150,7 +150,7 @@ def test_an_end_of_file_is_no_interruption(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_time_limits_count_no_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that takes longer than the search may leaves it all its time."""
-    model, seconds, find = ss.EdwardsAnderson(ss.square(6), seed=1), 0.6, stored.find
+    model, seconds, find = ss.EdwardsAnderson(ss.square(6), seed=1), 0.15, stored.find
 
     def slow(kernel: str, types: str) -> object:
         time.sleep(seconds)

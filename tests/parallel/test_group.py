@@ -9,7 +9,7 @@ import spinsim as ss
 from spinsim.engine.devices import seats
 from spinsim.parallel import group as groups
 from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
-from spinsim.parallel.places import Here, InThread, Kept, LeftWaitingError
+from spinsim.parallel.session import Here, InThread, Kept, LeftWaitingError
 
 SIZES = [1, 2, 3]
 

@@ -16,8 +16,8 @@ GROUPS = f"""
 import sys
 sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent / "support")!r}]
 from spinsim.parallel.group import Seat, make_group, together
-from spinsim.parallel.launched import launched
-from spinsim.parallel.places import Here, InThread
+from spinsim.parallel import launched
+from spinsim.parallel.session import Here, InThread
 from spinsim.parallel.session import joined, others
 from test_group import exchange_all, expected, fail_at
 with joined(launched()) as first:
@@ -57,7 +57,7 @@ def test_gpus_of_ranks_exchange_arrays(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_ranks_share_the_vectors_of_a_transfer_matrix(do, tmp_path: Path) -> None:
     line = "transfer --width 14 --couplings gaussian --samples 2 --k 0.4 --device cpu --threads 1 --out"
-    short = "from spinsim.transfer_matrix import split\nsplit.FEWEST_BITS['cpu'] = 6"
+    short = "from spinsim.transfer_matrix import spectrum\nspectrum.FEWEST_BITS['cpu'] = 6"
     found = on_ranks(3, tmp_path, f"{line} a.h5", short)
     assert (found.status, found.err) == (0, "")
     assert "Split: each vector over 2 ranks, which leaves 1 rank idle\n" in found.out

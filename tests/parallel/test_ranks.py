@@ -18,7 +18,7 @@ from several import OF_FEW_SAMPLES, OWN
 from test_split import RUNS
 
 import spinsim as ss
-from spinsim.parallel.launched import Launched, launched
+from spinsim.parallel import Launched, launched
 
 ONE = {
     "anneal-blocks": OF_FEW_SAMPLES["anneal"],
@@ -193,7 +193,7 @@ def test_a_rank_that_dies_or_falls_silent_ends_the_job(do, tmp_path: Path, numbe
 def test_a_rank_that_never_arrives_ends_the_job(tmp_path: Path) -> None:
     code = (
         "import os, time\nfrom spinsim.parallel import ranks\nranks.SILENT_FOR = 2.0\n"
-        "from spinsim.parallel.launched import launched\nif launched().rank == 1: time.sleep(60)"
+        "from spinsim.parallel import launched\nif launched().rank == 1: time.sleep(60)"
     )
     began = time.monotonic()
     outcome = on_ranks(2, tmp_path, f"{LONG} --out a.h5", code)

@@ -12,8 +12,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.parallel import session
-from spinsim.parallel.places import Kept
-from spinsim.parallel.session import AtRank, RankError, There, as_bytes, from_bytes, serve
+from spinsim.parallel.session import AtRank, Kept, RankError, There, as_bytes, from_bytes, serve
 
 
 class Queues:

@@ -20,7 +20,7 @@ from spinsim.cuda import device as gpus
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.split import slabs
 from spinsim.parallel.group import Seat
-from spinsim.parallel.places import Here, InThread
+from spinsim.parallel.session import Here, InThread
 
 MODELS: dict[str, tuple[Callable[[], ss.Ising], int, int]] = {
     "square": (lambda: ss.Ising(ss.square(256, 14)), 1, 3),

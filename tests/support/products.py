@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import spinsim as ss
-from spinsim.gemm import rungs
+from spinsim.gemm import product as rungs
 
 Array = npt.NDArray[Any]
 

@@ -14,15 +14,15 @@ import sys
 import tomllib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from instances import OF_ENGINES
 
 from spinsim.cuda.compile import OPTIONS, source
-from spinsim.gemm import factors, rungs, skinny, transposing
 from spinsim.gemm import product as matmul
+from spinsim.gemm import special
 from spinsim.transfer_matrix.cuda import instantiations as of_transfer
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -43,8 +43,7 @@ INFO = re.compile(r"^ptxas (info|  ).*\n", re.MULTILINE)
 
 def instantiations() -> list[tuple[str, str]]:
     """Every instance of the package, with its file."""
-    products = (module.expressions() for module in (rungs, matmul, transposing, factors, skinny))
-    return [*OF_ENGINES, *chain.from_iterable(products), *of_transfer()]
+    return [*OF_ENGINES, *matmul.expressions(), *special.expressions(), *of_transfer()]
 
 
 class Resources(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 from spinsim.engine.split import shares
 from spinsim.parallel.group import Seat
-from spinsim.parallel.places import Here, InThread
+from spinsim.parallel.session import Here, InThread
 
 OWN: Final = ("command", "config", "devices", "history")
 """Attributes in which files of several devices may differ from those of one."""

@@ -10,7 +10,7 @@ import pytest
 import spinsim as ss
 from spinsim.errors import InputError
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix import spectrum, split
+from spinsim.transfer_matrix import spectrum
 from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit
 
 BOTH: Final = "even", "odd"
@@ -98,7 +98,7 @@ def test_a_gpu_takes_no_more_than_was_counted(monkeypatch: pytest.MonkeyPatch, l
     pool, model = cupy.get_default_memory_pool(), ss.Ising(ss.chain(26))
     pool.free_all_blocks()
     limit = vectors * 2**28 + 2**24  # the tables of the diagonal are beside them
-    monkeypatch.setattr(split, "room", lambda gpu: vectors * 2**28 + spectrum._BESIDE["cuda"])
+    monkeypatch.setattr(spectrum, "room", lambda gpu: vectors * 2**28 + spectrum._BESIDE["cuda"])
     pool.set_limit(pool.used_bytes() + limit)
     try:
         found = ss.transfer(model, eigenvalues=levels, device="cuda")

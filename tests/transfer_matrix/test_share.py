@@ -14,12 +14,11 @@ from spinsim.jobs.transfer.run import Work
 from spinsim.machine.memory import readable
 from spinsim.machine.threads import Threads
 from spinsim.parallel.group import Group, Seat, make_group, together
-from spinsim.parallel.places import Here, InThread
-from spinsim.transfer_matrix import across, split
+from spinsim.parallel.session import Here, InThread
+from spinsim.transfer_matrix import spectrum, vectors
 from spinsim.transfer_matrix.layer import Layer, make_points
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver
-from spinsim.transfer_matrix.split import FEWEST_BITS, Chosen, SplitSolver, choose
+from spinsim.transfer_matrix.spectrum import FEWEST_BITS, Chosen, Fit, Settings, Solver, SplitSolver, choose
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
 GLASS = partial(ss.EdwardsAnderson, seed=4)
@@ -54,7 +53,7 @@ def check_product(
 @pytest.mark.parametrize("method", ["butterfly", "kronecker"])
 @pytest.mark.parametrize(("count", "sector"), [(2, "even"), (4, "odd"), (8, "even"), (4, "all")])
 def test_products_of_parts(monkeypatch: pytest.MonkeyPatch, count: int, sector: str, method: str) -> None:
-    monkeypatch.setitem(across.ROOM, "cpu", 2**9)
+    monkeypatch.setitem(vectors.BUFFER, "cpu", 2**9)
     check_product(count, 13, sector, "cpu", method)
 
 
@@ -66,7 +65,7 @@ def test_products_of_parts_on_gpus(
     monkeypatch: pytest.MonkeyPatch, count: int, sites: int, sector: str, room: int
 ) -> None:
     """Of one pass, after which the diagonal comes in another, and of two, the first of which goes piece by piece."""
-    monkeypatch.setitem(across.ROOM, "cuda", room)
+    monkeypatch.setitem(vectors.BUFFER, "cuda", room)
     check_product(count, sites, sector, "cuda", "butterfly", [0, 1])
 
 
@@ -75,7 +74,7 @@ def test_products_of_parts_on_gpus(
 @pytest.mark.parametrize("method", ["butterfly", "kronecker"])
 @pytest.mark.parametrize(("sites", "sector"), [(14, "odd"), (21, "even"), (24, "all")])
 def test_products_of_two_gpus(monkeypatch: pytest.MonkeyPatch, sites: int, sector: str, method: str) -> None:
-    monkeypatch.setitem(across.ROOM, "cuda", 2**22)
+    monkeypatch.setitem(vectors.BUFFER, "cuda", 2**22)
     for count in (2, 4):
         check_product(count, sites, sector, "cuda", method if sites > 14 else "auto", [0, 1])
 
@@ -158,7 +157,7 @@ def on_cpus(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
     """Give this process so many devices, each of which is the CPU, and let them share short vectors."""
     monkeypatch.setitem(FEWEST_BITS, "cpu", 6)
     found = [Seat(InThread() if k else Here()) for k in range(devices)]
-    monkeypatch.setattr(split, "seats", lambda device: found)
+    monkeypatch.setattr(spectrum, "seats", lambda device: found)
 
 
 @pytest.mark.parametrize("options", ["", " --basis 0"])
@@ -197,7 +196,7 @@ def test_who_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 8 * 2**38
     with pytest.raises(ss.InputError, match=r"needs .* of memory on each of 2 devices but .* are available"):
         choose(40, ("even", "odd"), Settings(), "cpu")
-    monkeypatch.setattr(split, "room", lambda gpu: 9 * size)
+    monkeypatch.setattr(spectrum, "room", lambda gpu: 9 * size)
     assert choose(40, ("even", "odd"), Settings(eigenvalues=1), "cpu").room == Fit(0)
     assert readable(size) == "2.0 TiB"
 

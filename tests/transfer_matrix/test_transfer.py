@@ -15,10 +15,9 @@ from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate, length_crossings
 from spinsim.jobs.transfer.run import Work
 from spinsim.machine.threads import Threads
-from spinsim.transfer_matrix.lanczos import NotConvergedError, Search, ThickRestart
+from spinsim.transfer_matrix.lanczos import NotConvergedError, Search, ThickRestart, at_once, one_by_one
 from spinsim.transfer_matrix.layer import Layer, make_points, sectors_of
 from spinsim.transfer_matrix.operator import TransferOperator
-from spinsim.transfer_matrix.recurrence import at_once, one_by_one
 from spinsim.transfer_matrix.spectrum import Fit, Settings, Solver, fit
 from spinsim.transfer_matrix.vectors import Vectors
 

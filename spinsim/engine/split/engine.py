@@ -37,7 +37,7 @@ from spinsim.engine.protocols import (
 from spinsim.machine.compiled import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, packed_spins, unpacked_spins
-from spinsim.parallel.places import Kept, Place, Reply, answers
+from spinsim.parallel.session import Kept, Place, Reply, answers
 
 Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
 

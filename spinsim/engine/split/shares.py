@@ -17,9 +17,8 @@ from spinsim.engine.update import ModelSizes, Update
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Seat
-from spinsim.parallel.places import Here, InThread, Kept, Place, Reply, answers
 from spinsim.parallel.ranks import FIRST
-from spinsim.parallel.session import others
+from spinsim.parallel.session import Here, InThread, Kept, Place, Reply, answers, others
 
 SHORTEST_CALL: Final = 2e5
 """Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""

@@ -28,7 +28,7 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits
 from spinsim.parallel.group import Each, Group, Member, Seat, make_group, together
-from spinsim.parallel.places import Kept
+from spinsim.parallel.session import Kept
 
 SMALLEST: Final = 2**24
 """Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""

@@ -27,8 +27,7 @@ from spinsim.jobs.transfer.settings import Transfer
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
-from spinsim.parallel.places import InThread, Kept, Place, answers
-from spinsim.parallel.session import others
+from spinsim.parallel.session import InThread, Kept, Place, answers, others
 from spinsim.record import Record
 from spinsim.run.execute import Row, Run
 from spinsim.run.plan import Plan, Saving, Watch, build_model
@@ -36,8 +35,7 @@ from spinsim.run.recording import Recording
 from spinsim.store.contents import ENERGY, Arrays, Contents, Series
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import Points, check_couplings, positive, read_points, sectors_of
-from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver
-from spinsim.transfer_matrix.split import SplitSolver, choose
+from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver, SplitSolver, choose
 
 SPECTRUM: Final = "spectrum"  # the group of the levels
 MOST_NOISE: Final = 0.01  # of a correlation length that counts

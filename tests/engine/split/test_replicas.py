@@ -20,7 +20,7 @@ from spinsim.engine.split.replicas import ReplicaSplit
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 from spinsim.parallel.group import Seat
-from spinsim.parallel.places import Here
+from spinsim.parallel.session import Here
 
 MODELS: dict[Packing, tuple[Callable[[], Ising], int]] = {
     Packing.REPLICA: (PACKED["square-5x4-odd"], 300),
