@@ -110,7 +110,7 @@ class Graph:
         return cls(lattice.sites, None, lattice, slices)
 
     def identity(self) -> Iterator[bytes | memoryview]:
-        """Bytes that identify the graph, in pieces: of its list of bonds, or of its lattice where it has none."""
+        """Bytes that identify the graph, in pieces: its list of bonds, or else its lattice."""
         if self.lattice is not None and not self.is_listed:
             yield f"{self.lattice.label} {self.lattice.periodic} {self.slices}".encode()
             return

@@ -157,11 +157,11 @@ def test_short_runs_are_judged_as_their_series() -> None:
     run = energies_alone(series)
     for place in range(3):
         one, other = FollowedSeries(series[..., place]), FollowedTerm(run, "energy", place)
-        np.testing.assert_array_equal(other.start, one.start)
-        np.testing.assert_allclose(other.means, one.means)
+        np.testing.assert_array_equal(other.bins.start, one.bins.start)
+        np.testing.assert_allclose(other.bins.means, one.bins.means)
         late, expected = other.late_time(), one.late_time()
         np.testing.assert_allclose(late.mean_error, expected.mean_error, 0.2)
-        np.testing.assert_allclose(equilibration(series[:, 0, 0, place]).mean, other.means.mean(axis=1))
+        np.testing.assert_allclose(equilibration(series[:, 0, 0, place]).mean, other.bins.means.mean(axis=1))
 
 
 @pytest.mark.parametrize("samples", [15, 30])

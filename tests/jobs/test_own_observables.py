@@ -71,7 +71,7 @@ def test_averages_errors_and_axes(result) -> None:
     assert np.array_equal(dataset["summed"], result.magnetization)
 
 
-@pytest.mark.parametrize("kept", [{"series": "none"}, {"series_limit": 0.05}], ids=["none", "some"])
+@pytest.mark.parametrize("kept", [{"series": "none"}, {"series_limit": 0.02}], ids=["none", "some"])
 def test_averages_are_of_all_measurements_whatever_rows_are_kept(result, kept, tmp_path) -> None:
     found = ss.temper(MODEL, sweeps=200, measure=MEASURE, **HOW, **kept)
     assert len(found.sweep) < len(result.sweep)
