@@ -40,7 +40,7 @@ from spinsim.run.plan import Plan
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
 
-MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges
+MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges in 80 characters; a wider table is cut in two
 
 
 _OF_FILE: Final = (

@@ -312,7 +312,7 @@ TABLE: Final = (
                "energy", ("(H - <H>)^2", "C(1)"), ("in time",), quantum_specific_heat, tau_of="e_s", units="k_B",
                words=r"specific heat of the quantum model per site $C/(Nk_\mathrm{B})$"),
 )  # fmt: skip
-"""Every observable. Free energies and entropies are of reweighting alone, the last 14 of runs that measured slices."""
+"""Every observable. Free energies and entropies are of reweighting alone, what needs slices of quantum runs."""
 
 LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name
@@ -332,7 +332,10 @@ MAIN: Final = {
     "quantum glass": "space_energy_per_site transverse_magnetization slice_overlap_squared overlap_binder_cumulant "
     "overlap_correlation_length_over_L",
 }
-"""Columns that are printed by default, the most important first, by the kind of model."""
+"""Columns that are printed by default, by the kind of model (``main_columns``), the most important first.
+
+Reports print the first four (``MOST_COLUMNS`` of ``jobs/reports.py``), as 80 characters hold no more.
+"""
 DRAWN: Final = {
     "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
     "magnetization": (
