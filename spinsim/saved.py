@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import Any, Final
@@ -19,9 +18,9 @@ from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.machine.memory import require
 from spinsim.packing import Bits, States, spins_up, unpacked_spins
-from spinsim.record import Record
+from spinsim.record import Array, Record
 from spinsim.result import Result
-from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, Contents, Series
+from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, STEP, Series, group_of, rows_in
 from spinsim.store.files import CONFIGURATIONS, read
 
 _PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
@@ -208,16 +207,15 @@ def configurations_in(record: Record) -> Configurations | None:
         return None
     group = record.groups[CONFIGURATIONS]
     spins = group.arrays["spins"]
-    names = [name for name in spins.axes if name not in ("step", BYTE)]
-    saved = len(spins.values)
-    axes = {"step": np.arange(saved)} | {name: group[name] for name in names}
-    rows = [name for name, one in group.arrays.items() if one.axes == ("step",) and name != "step"]
+    lengths = zip(spins.axes, spins.values.shape, strict=True)
+    axes = {name: group[name] if name in group else np.arange(n) for name, n in lengths if name != BYTE}
+    rows = [name for name, one in group.arrays.items() if one.axes == (STEP,)]
     sites, every = (int(group.attributes[name]) for name in ("sites", EVERY))
     return Configurations(axes, {name: np.asarray(group[name]) for name in rows}, sites, every, spins.values)
 
 
-def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
-    """Returns contents that have room for configurations too, of all replicas that the first series is measured of.
+def with_configurations(contents: Record, every: int, sites: int) -> Record:
+    """Returns contents that have room for configurations too, of all replicas that the first quantity is measured of.
 
     Beside the spins of so many sites stands what says where a row of the measurements stands, such as its temperature,
     and the sweeps done. There are so many rows of the run for ``every`` saved one; where it is 0 contents stay as they
@@ -225,20 +223,22 @@ def with_configurations(contents: Contents, every: int, sites: int) -> Contents:
     """
     if not every:
         return contents
-    measured = {series.name: series for series in contents.series if series.group == MEASUREMENTS}
-    sweep = Series("sweep", (), np.int64, "sweeps done")
-    series = (
-        Series("step", (), np.int64, "saved row"),
-        Series("measurement", (), np.int64, "row of /measurements of the same moment"),
-        *({"sweep": sweep} | {name: measured[name] for name in contents.coordinates(MEASUREMENTS)}).values(),
-        Series("spins", (*next(one.axes for one in measured.values() if one.axes), BYTE), np.uint8, f"spins, {BITS}"),
-    )
-    return replace(
-        contents,
-        scales={**contents.scales, BYTE: np.arange(-(-sites // 8))},
-        series=(*contents.series, *(one._replace(group=CONFIGURATIONS) for one in series)),
-        numbers={**contents.numbers, CONFIGURATIONS: {EVERY: every, "sites": sites}},
-    )
+    measured = contents.groups[MEASUREMENTS]
+    first = next(one for one in rows_in(measured).values() if len(one.axes) > 1)
+    lengths = dict(zip(first.axes, first.values.shape, strict=True)) | {BYTE: -(-sites // 8)}
+    arrays: dict[str, Array] = {axis: measured.arrays[axis] for axis in first.axes if axis in measured.arrays}
+    where = str(measured.attributes["coordinates"]).split()
+    series = [
+        Series("measurement", (STEP,), np.int64, "row of /measurements of the same moment"),
+        Series("sweep", (STEP,), np.int64, "sweeps done"),
+        Series("spins", (*first.axes, BYTE), np.uint8, f"spins, {BITS}"),
+    ]
+    group = group_of(series, lengths, arrays, {EVERY: every, "sites": sites})
+    group.arrays |= {name: measured.arrays[name] for name in where}
+    group.attributes["coordinates"] = " ".join(dict.fromkeys(["measurement", "sweep", *where]))
+    more = contents.copy()
+    more.groups[CONFIGURATIONS] = group
+    return more
 
 
 def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:

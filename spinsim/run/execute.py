@@ -16,7 +16,7 @@ from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, another_path
 from spinsim.machine.threads import stopping_on_signals
 from spinsim.packing import States
-from spinsim.record import Record
+from spinsim.record import Array, Record
 from spinsim.result import result_of
 from spinsim.run import identity
 from spinsim.run.identity import check_stored_state
@@ -26,7 +26,7 @@ from spinsim.run.recording import Recording
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import with_configurations
-from spinsim.store.contents import BEST, Arrays, Contents, arrays_of_best
+from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of_sums, room_of
 from spinsim.store.files import check_disk, read
 from spinsim.store.models import stored_bytes
 
@@ -40,7 +40,7 @@ class Run:
     """Paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
     rewrites_rows: ClassVar[bool] = False  # True where rows may be written again, so that none go into segments
 
-    contents: Contents  # of its record
+    contents: Record  # its record without rows
     planned: int  # rows that it is to have
     where: Mapping[str, str]  # root attributes that say on which engine and devices it runs
     replicas: int = 0  # of each sample, whose lowest states a file keeps
@@ -82,9 +82,13 @@ class ReplicaRun(Run):
         many = f"{engine.devices} x " if engine.devices > 1 else ""
         self.where = {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
-    def set_contents(self, measured: Contents) -> None:
+    def set_contents(self, measured: Record) -> None:
         """Take the contents of the record, with room for configurations where they are saved."""
         self.contents = with_configurations(measured, self.save_every, self.engine.model.sites)
+        if self.plan.start is not None:
+            words = "initial configurations, one for all where an axis has length 1"
+            start = Array(self.plan.start, ("sample", "replica", "site"), words)
+            self.contents.groups[START] = Record({}, {"spins": start})
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         best = arrays_of_best(self.best.energy, self.best.spins, "best_")
@@ -134,7 +138,7 @@ class ReplicaRun(Run):
         spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
         lowest = self.best.energy.nbytes + spins.nbytes
         model = stored_bytes(self.engine.model)
-        return int(self.contents.room(self.planned) + self.contents.sums_bytes + saved + lowest + model)
+        return room_of(self.contents, self.planned) + bytes_of_sums(self.contents) + saved + lowest + model
 
     def updates_done(self) -> int:
         return int(self.engine.half_sweep // self.engine.colours) * updates_a_sweep(self.engine)
@@ -153,7 +157,7 @@ def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stor
         check_series(plan.path, stored, run.contents)
     if stored is None or plan.extends:
         constant = stored_bytes(plan.model) + run.constant_bytes
-        check_disk(plan.path, run.contents.room(run.planned) + 3 * run.contents.sums_bytes + constant)
+        check_disk(plan.path, room_of(run.contents, run.planned) + 3 * bytes_of_sums(run.contents) + constant)
     saved_as = _BEST | dict(run.saved_as) if run.replicas else {}
     with recording.in_file(stored, run.replicas, saved_as, run.thin, not run.rewrites_rows):
         return execute(run, recording, saving)

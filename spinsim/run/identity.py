@@ -19,7 +19,7 @@ from spinsim.record import Record
 from spinsim.registry import job_of
 from spinsim.settings.config import Config
 from spinsim.store import files, segments
-from spinsim.store.contents import EVERY, Arrays
+from spinsim.store.contents import Arrays, every_of, rows_in
 
 _ENTRY: Final[dict[str, type]] = {"command": str, "date": str, "config_sha256": str}
 _LENGTHS: Final[dict[str, type]] = {"sweeps": int, "time_limit": float, "anneals": int}
@@ -142,9 +142,9 @@ def verify(path: Path) -> str:
 def rows_of(record: Record) -> int:
     """Rows of the run that a record has."""
     lengths = [
-        (len(group.arrays["step"].values) + 1) * int(group.attributes.get(EVERY, 1)) - 1
+        (len(one.values) + 1) * every_of(group) - 1
         for group in record.groups.values()
-        if "step" in group.arrays
+        for one in rows_in(group).values()
     ]
     return min(lengths, default=0)
 

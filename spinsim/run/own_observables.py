@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import importlib
 import inspect
+import json
 import keyword
 import os
 import sys
@@ -38,8 +39,8 @@ from spinsim.model.ising import Ising
 from spinsim.observables.batch import Batch
 from spinsim.observables.table import TABLE
 from spinsim.packing import unpacked_spins
-from spinsim.record import Record
-from spinsim.store.contents import COORDINATES, MEASUREMENTS, REDUCED, Contents, Series
+from spinsim.record import Array, Record
+from spinsim.store.contents import COORDINATES, LABELS, MEASUREMENTS, REDUCED, STEP, Series, group_of, rows_in
 
 Measure = Callable[[Batch], Any]
 Functions = Mapping[str, Measure]
@@ -171,7 +172,6 @@ REPLICAS: Final = ("sample", "replica")  # the first axes of what a function ret
 
 Axes = tuple[str, ...]
 Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
-Scales = dict[str, npt.NDArray[np.generic]]  # axes by name
 Rows = dict[str, npt.NDArray[Any]]  # what functions return of a moment, by their names
 _BLOCKS: Final = (64, 32, 16)
 _BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks of all observables may take before there are fewer blocks
@@ -198,8 +198,7 @@ class OwnObservables:
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
-        self.series: tuple[Series, ...] = ()  # of the file, one for each function
-        self._scales: Scales = {}
+        self.arrays: dict[str, Array] = {}  # of the record, one without rows for each function
         if functions:
             if engine.device_name != "cpu":
                 self._xp = importlib.import_module("cupy")
@@ -209,7 +208,6 @@ class OwnObservables:
 
     def _try(self, spins: Spins) -> None:
         batch, tried = self._batch(spins), dict[str, npt.NDArray[Any]]()
-        forms: dict[str, tuple[tuple[int, ...], type]] = {}
         for name, function in self._functions.items():
             values = tried[name] = call_measure(name, function, batch)
             kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(values.dtype.kind)
@@ -222,23 +220,25 @@ class OwnObservables:
                     f"measure {name} returns the shape {values.shape}: return a number for each configuration, "
                     f"{self._shape} for {', '.join(self._state)}, or more axes behind these"
                 )
-            forms[name] = (0, *values.shape), kind
-        self.series, self._scales = _described(forms, self._state)
-        for series in self.series:
-            self._checked(series, tried[series.name])
+            further = (f"{name}_axis_{k}" for k in range(values.ndim - len(self._shape)))
+            axes = (STEP, *self._state, *further)
+            self.arrays[name] = Array(np.empty((0, *values.shape), kind), axes, f"{OWN_SERIES}{name}")
+        for name, values in tried.items():
+            self._checked(name, values)
 
-    def in_contents(self, contents: Contents) -> Contents:
-        """Returns contents that have their series too."""
-        taken = {one.name for one in contents.series} | set(contents.scales) | {o.name for o in TABLE}
-        taken |= {*COORDINATES, "spins"}
-        for one in self.series:
-            if one.name in taken or one.name.endswith(("_error", "_tau", "_trusted")):
-                raise InputError(f"measure {one.name!r} is a name that results have for something else: choose another")
+    def in_contents(self, contents: Record) -> Record:
+        """Returns contents that have their arrays too."""
+        coming = [(name, one) for group in contents.groups.values() for name, one in rows_in(group).items()]
+        taken = {name for name, _ in coming} | {axis for _, one in contents.paths() for axis in one.axes}
+        taken |= {*COORDINATES, "spins"} | {o.name for o in TABLE}
+        for name in self.arrays:
+            if name in taken or name.endswith(("_error", "_tau", "_trusted")):
+                raise InputError(f"measure {name!r} is a name that results have for something else: choose another")
         codes = {f"{name}{_CODE}": code_number(function) for name, function in self._functions.items()}
-        said = {**contents.numbers.get(MEASUREMENTS, {}), **{name: code for name, code in codes.items() if code}}
-        return with_series(
-            replace(contents, numbers={**contents.numbers, MEASUREMENTS: said}), self.series, self._scales
-        )
+        more = contents.copy()
+        more.groups[MEASUREMENTS].arrays |= self.arrays
+        more.groups[MEASUREMENTS].attributes.update({name: code for name, code in codes.items() if code})
+        return more
 
     def row(
         self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
@@ -248,30 +248,28 @@ class OwnObservables:
         Without a ``holder`` replicas stand in their own order; ``beta`` and ``model`` are the present ones where there
         is no ladder and where a field changes.
         """
-        if not self.series:
+        if not self.arrays:
             return {}
         batch = self._batch(spins, holder)
         batch = replace(batch, number=number, beta=self._beta if beta is None else beta, model=model or self._model)
         return {
-            one.name: self._checked(one, call_measure(one.name, self._functions[one.name], batch))
-            for one in self.series
+            name: self._checked(name, call_measure(name, function, batch)) for name, function in self._functions.items()
         }
 
-    def _checked(self, series: Series, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        shape = (*self._shape, *(len(self._scales[axis]) for axis in series.axes[len(self._shape) :]))
-        if values.shape != shape or (values.dtype.kind not in "biu" and series.dtype is np.int64):
+    def _checked(self, name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        form = self.arrays[name].values
+        shape, dtype = form.shape[1:], form.dtype
+        if values.shape != shape or (values.dtype.kind not in "biu" and dtype == np.int64):
             raise InputError(
-                f"measure {series.name} returns {values.dtype} {values.shape} now, {np.dtype(series.dtype)} {shape} "
-                "at first: return one form always"
+                f"measure {name} returns {values.dtype} {values.shape} now, {dtype} {shape} at first: return one form "
+                "always"
             )
-        if series.dtype is np.int64 and values.max() > np.iinfo(np.int64).max:
-            raise InputError(
-                f"measure {series.name} returns {values.max()}: return whole numbers below 2^63, or floats"
-            )
+        if dtype == np.int64 and values.max() > np.iinfo(np.int64).max:
+            raise InputError(f"measure {name} returns {values.max()}: return whole numbers below 2^63, or floats")
         with np.errstate(over="ignore"):  # of wider floats
-            numbers: npt.NDArray[Any] = values.astype(series.dtype)
+            numbers: npt.NDArray[Any] = values.astype(dtype)
         if not np.isfinite(numbers).all():
-            raise InputError(f"measure {series.name} returns numbers that are not finite: return finite ones")
+            raise InputError(f"measure {name} returns numbers that are not finite: return finite ones")
         return numbers
 
     def _batch(self, spins: Spins, holder: Holder = None) -> Batch:
@@ -295,9 +293,9 @@ class OwnSums:
     ``cpu_reduction`` adds up those of the program.
     """
 
-    def __init__(self, observables: OwnObservables, contents: Contents) -> None:
-        self._series, self._scales, self.measurements = observables.series, contents.scales, 0
-        shapes = {one.name: contents.shape(one)[:1] + contents.shape(one)[2:] for one in self._series}
+    def __init__(self, observables: OwnObservables) -> None:
+        self._rows, self.measurements = observables.arrays, 0
+        shapes = {name: one.values.shape[1:2] + one.values.shape[3:] for name, one in self._rows.items()}
         room = 8 * sum(map(prod, shapes.values()))
         self._blocks = next((n for n in _BLOCKS if n * room <= _BLOCK_BYTES), _BLOCKS[-1])
         require(2.0 * room * (self._blocks + 3 * LEVELS), "sums of observables of your own", "return smaller arrays")
@@ -309,18 +307,22 @@ class OwnSums:
         }
         self.saved_as = {_saved(*key): f"{REDUCED}/{'_'.join(key)}" for key in self._arrays if key[1] in _IN_FILE}
 
-    def in_contents(self, contents: Contents) -> Contents:
+    def in_contents(self, contents: Record) -> Record:
         """Returns contents that have the sums too."""
-        if not self._series:
+        if not self._rows:
             return contents
-        scales = {"own_block": np.arange(self._blocks), "own_level": 2 ** np.arange(LEVELS)}
-        sums = [
-            Series(f"{one.name}_{part}", (one.axes[0], axis, *one.axes[2:]), np.float64, words, "1", REDUCED)
-            for one in self._series
-            for (part, words), axis in zip(_IN_FILE.items(), ("own_block", "own_level", "own_level"), strict=True)
-        ]
-        numbered = contents.numbered | {"own_block"}
-        return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbered=numbered)
+        more, second = contents.copy(), ("own_block", "own_level", "own_level")
+        group, labels = more.groups[REDUCED], {"own_level": [2**k for k in range(LEVELS)]}
+        group.attributes[LABELS] = json.dumps(json.loads(group.attributes[LABELS]) | labels)
+        for name, one in self._rows.items():
+            lengths = dict(zip(one.axes, one.values.shape, strict=True))
+            lengths |= {"own_block": self._blocks, "own_level": LEVELS}
+            sums = [
+                Series(f"{name}_{part}", (one.axes[1], axis, *one.axes[3:]), np.float64, words)
+                for (part, words), axis in zip(_IN_FILE.items(), second, strict=True)
+            ]
+            group.arrays |= group_of(sums, lengths).arrays
+        return more
 
     def add(self, row: Rows) -> None:
         """Add the next measurement."""
@@ -370,32 +372,13 @@ def sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
     }
 
 
-def with_series(contents: Contents, series: tuple[Series, ...], scales: Scales) -> Contents:
-    return replace(contents, series=(*contents.series, *series), scales={**contents.scales, **scales})
-
-
-SeriesOfOwn = tuple[tuple[Series, ...], Scales]
-"""Series of own observables, and the axes that they have of their own."""
-
-
-def _described(forms: Mapping[str, tuple[tuple[int, ...], type]], first: Axes) -> SeriesOfOwn:
-    """The series of observables by name, of which shapes, steps and samples first, and types are given."""
-    series, scales = [], Scales()
-    for name, (shape, kind) in forms.items():
-        further = {f"{name}_axis_{k}": np.arange(n) for k, n in enumerate(shape[1 + len(first) :])}
-        series.append(Series(name, (*first, *further), kind, f"{OWN_SERIES}{name}"))
-        scales |= further
-    return tuple(series), scales
-
-
-def check_series(path: Path, stored: Record, contents: Contents) -> None:
+def check_series(path: Path, stored: Record, contents: Record) -> None:
     for name in names_in(stored):
-        now = next(one for one in contents.series if one.name == name)
-        series = stored[now.path]
-        if (series.shape[1:], series.dtype) != (contents.shape(now), np.dtype(now.dtype)):
+        now, before = contents[f"{MEASUREMENTS}/{name}"], stored[f"{MEASUREMENTS}/{name}"]
+        if (before.shape[1:], before.dtype) != (now.shape[1:], now.dtype):
             raise InputError(
-                f"measure {name} returns {np.dtype(now.dtype)} {contents.shape(now)}, {path} has {series.dtype} "
-                f"{series.shape[1:]}: give the function that the run began with"
+                f"measure {name} returns {now.dtype} {now.shape[1:]}, {path} has {before.dtype} {before.shape[1:]}: "
+                "give the function that the run began with"
             )
 
 

@@ -21,13 +21,14 @@ from spinsim.store.contents import (
     BITS,
     BYTE,
     ENERGY,
-    START,
     Arrays,
     BestSpins,
-    Contents,
-    Series,
     arrays_of_best,
-    rows_at,
+    every_of,
+    has_rows,
+    is_to_come,
+    room_of_group,
+    rows_in,
 )
 from spinsim.store.models import record_of_model
 from spinsim.store.sealed import SCHEMA
@@ -63,15 +64,14 @@ class TimedError(Exception):
 class Recording:
     """Rows and sums of a run under way; ``save`` writes them into its file, if it has one.
 
-    Rows of large groups go into segments of the file. ``in_words`` names rows in a refusal and says how to have fewer;
-    ``keeps_rows`` is False where a run is only timed. ``saved_as`` has the paths of datasets that say the same as
-    arrays of checkpoints, by the names of these arrays: they are stored once.
+    ``contents`` is the record of the run without its rows. Rows of large groups go into segments of the file.
+    ``in_words`` names rows in a refusal and says how to have fewer; ``keeps_rows`` is False where a run is only timed.
     """
 
     def __init__(
         self,
         plan: Plan[Any],
-        contents: Contents,
+        contents: Record,
         rows: int,
         about: Mapping[str, str],
         in_words: tuple[str, str] = ("rows", "give fewer"),
@@ -82,9 +82,7 @@ class Recording:
         self._sums: dict[str, npt.NDArray[Any]] = {}
         self._best: dict[str, npt.NDArray[Any]] = {}
         self.file: files.RunFile | None = None
-        self._by_group: dict[str, list[Series]] = {}
-        for series in contents.series:
-            self._by_group.setdefault(series.group, []).append(series)
+        self._growing = {name: group for name, group in contents.groups.items() if rows_in(group)}
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
         self._is_in_file, self._saved_as = False, dict[str, str]()
@@ -106,9 +104,9 @@ class Recording:
         of these arrays: they are stored once. ``in_segments`` is False where rows may be written again.
         """
         self._is_in_file, self._saved_as = True, dict(saved_as)
-        for group, series in self._by_group.items():
-            if in_segments and self._room(series) > SEGMENTED:
-                self._segmented[group] = _Pending(group, series)
+        for name, group in self._growing.items():
+            if in_segments and room_of_group(group, self._planned) > SEGMENTED:
+                self._segmented[name] = _Pending(name, group)
         if best_of:
             self._best = _no_best(self._plan.model, best_of)
         self._make_room()
@@ -123,21 +121,14 @@ class Recording:
                 self._take_over(file.record, thin)
             yield
 
-    def _room(self, series: list[Series]) -> int:
-        rows = self._planned // self._contents.every(series[0].group)
-        return rows * sum(self._bytes(one) for one in series)
-
-    def _bytes(self, one: Series) -> int:
-        return int(np.prod(self._contents.shape(one), dtype=np.int64)) * np.dtype(one.dtype).itemsize
-
     def _make_room(self) -> None:
         planned = self._planned * self._keeps_rows
-        whole = {group: series for group, series in self._by_group.items() if group not in self._segmented}
-        needed = 2 * sum(map(self._room, whole.values())) * self._keeps_rows
+        whole = {name: group for name, group in self._growing.items() if name not in self._segmented}
+        needed = 2 * sum(room_of_group(group, planned) for group in whole.values())
         require(needed, f"a record of {planned} {self._in_words[0]}", self._in_words[1])
-        for group, series in whole.items():
-            rows = planned // self._contents.every(group)
-            self._kept[group] = {s.name: np.empty((rows, *self._contents.shape(s)), s.dtype) for s in series}
+        for name, group in whole.items():
+            rows, arrays = planned // every_of(group), rows_in(group)
+            self._kept[name] = {key: np.empty((rows, *a.values.shape[1:]), a.values.dtype) for key, a in arrays.items()}
 
     @property
     def rows(self) -> int:
@@ -145,27 +136,29 @@ class Recording:
         return self._rows
 
     def column(self, path: str) -> npt.NDArray[Any]:
-        """All rows of a series by its path, those to come among them."""
+        """All rows of an array by its path, those to come among them."""
         group, _, name = path.rpartition("/")
         return self._kept[group][name]
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Take in the row of number ``row["step"]``, a value for each series by name that has a row there."""
+        """Take in the row of number ``row["step"]``, a value by name for each array that has a row there."""
         if not self._kept and not self._segmented:
             self._make_room()
         if not self._keeps_rows:
             return
         self._rows = max(self._rows, row["step"] + 1)
-        for group in self._by_group:
-            for own in rows_at(self._contents.every(group), [row]):
-                if group in self._segmented:
-                    pending = self._segmented[group]
-                    pending.append(own)
-                    if pending.nbytes > _PENDING:
-                        self._flush(pending)
-                    continue
-                for name, values in self._kept[group].items():
-                    values[own["step"]] = own[name]
+        for name, group in self._growing.items():
+            number, skipped = divmod(row["step"] + 1, every_of(group))
+            if skipped:
+                continue
+            if name in self._segmented:
+                pending = self._segmented[name]
+                pending.append(row)
+                if pending.nbytes > _PENDING:
+                    self._flush(pending)
+                continue
+            for key, values in self._kept[name].items():
+                values[number - 1] = row[key]
 
     def write_again(self, values: Arrays) -> None:
         """Replace datasets by path; of a run in a file they are copied, as they may be written later."""
@@ -213,14 +206,9 @@ class Recording:
         record = Record(self._root() if self._is_in_file else self._root)  # a file is written while these may change
         if self._is_in_file:
             record.groups["model"] = record_of_model(self._plan.model)
-        if self._contents.start is not None:
-            words = "initial configurations, one for all where an axis has length 1"
-            record.put(f"{START}/spins", Array(self._contents.start, ("sample", "replica", "site"), words))
-        given = {series.group for series, _ in self._contents.given}
-        known = {path.rpartition("/")[0] for path in self._sums}
-        for group in self._contents.groups:
-            if group in self._by_group or group in given | known:  # others are sums of a run that has not begun
-                self._add_group(record, group)
+        for name, group in self._contents.groups.items():
+            if any(f"{name}/{key}" in self._sums or _is_known(key, one) for key, one in group.arrays.items()):
+                record.groups[name] = self._group(name, group)  # others are sums of a run that has not begun
         _put_best(record, self._best)
         if state is not None and self.file is not None:
             same = [name for name, array in state.items() if _is_same(array, record.get(self._saved_as.get(name, "")))]
@@ -235,41 +223,25 @@ class Recording:
     def _origin(self) -> dict[str, Any]:
         return {name: value for name, value in self._root().items() if name != "finished"}
 
-    def _add_group(self, record: Record, name: str) -> None:
-        contents, rows = self._contents, self._rows // self._contents.every(name)
-        attributes: dict[str, Any] = dict(contents.numbers.get(name, {}))
-        if coordinates := contents.coordinates(name):
-            attributes["coordinates"] = " ".join(coordinates)
-        is_first = name == contents.groups[0]  # whose readers may open it alone
-        group = record.groups.setdefault(
-            name, Record((lambda: self._origin() | attributes) if is_first else attributes)
-        )
-        for axis in (one for one in contents.axes(name) if len(contents.scales[one]) and one not in contents.numbered):
-            words = axis.replace("_", " ")
-            group.arrays[axis] = Array(contents.scales[axis], (axis,), words, contents.units.get(axis, "1"))
-        segmented = self._segmented.get(name)
+    def _group(self, name: str, group: Record) -> Record:
+        """A group with all so far; the first one says too what ran, as its readers may open it alone."""
+        attributes, segmented, arrays = group.attributes, self._segmented.get(name), dict[str, Array]()
+        rows = self._rows // every_of(group)
         if segmented is not None:
-            group.attributes[LISTED] = json.dumps(segmented.segments)
-            rows = segmented.rows
-        for s in self._by_group.get(name, []):
-            if segmented is not None:
-                shape = (rows, *contents.shape(s))
-                place = str(self._plan.path.absolute()), f"/{s.path}"
-                values: Any = Stored(*place, shape, s.dtype, segmented.segments, is_virtual=True)
-            else:
-                values = self._kept[name][s.name][:rows]
-            group.arrays[s.name] = Array(values, ("step", *s.axes), s.long_name, s.units)
-        for s in contents.sums:
-            if s.group == name:
-                values = self._sums.get(s.path)
-                if values is None:  # one number, which takes no room
-                    values = np.broadcast_to(
-                        np.asarray(np.nan if s.dtype is np.float64 else 0, s.dtype), contents.shape(s)
-                    )
-                group.arrays[s.name] = Array(values.astype(s.dtype, copy=False), s.axes, s.long_name, s.units)
-        for s, given in contents.given:
-            if s.group == name:
-                group.arrays[s.name] = Array(given, s.axes, s.long_name, s.units)
+            attributes, rows = attributes | {LISTED: json.dumps(segmented.segments)}, segmented.rows
+        for key, array in group.arrays.items():
+            values = self._sums.get(f"{name}/{key}", array.values)
+            if has_rows(array) and segmented is not None:
+                place = str(self._plan.path.absolute()), f"/{name}/{key}"
+                shape = rows, *array.values.shape[1:]
+                values = Stored(*place, shape, array.values.dtype, segmented.segments, is_virtual=True)
+            elif has_rows(array):
+                values = self._kept[name][key][:rows]
+            elif values.dtype != array.values.dtype:
+                values = values.astype(array.values.dtype)
+            arrays[key] = array._replace(values=values)
+        is_first = name == next(iter(self._growing))
+        return Record((lambda: self._origin() | attributes) if is_first else attributes, arrays)
 
     def _take_over(self, stored: Record, thin: int) -> None:
         """Go on from the rows of a file, of which one of ``thin`` is kept where the run was made longer."""
@@ -277,11 +249,11 @@ class Recording:
         attributes = files.text_attributes(stored) | {name: self._plan.attributes[name] for name in named}
         self._attributes = {name: value for name, value in attributes.items() if name != "finished"}
         self._about = {}
-        for name, series in self._by_group.items():
-            group, every = stored.group(name), self._contents.every(name)
+        for name, coming in self._growing.items():
+            group, every = stored.group(name), every_of(coming)
             skipped = thin if every == 1 else 1
-            there = {one.name: group.arrays[one.name].values for one in series}
-            rows = len(there[series[0].name]) // skipped
+            there = {key: group.arrays[key].values for key in rows_in(coming)}
+            rows = len(next(iter(there.values()))) // skipped
             self._rows = max(self._rows, rows * every)
             pending = self._segmented.get(name)
             if pending is not None and LISTED in group.attributes:
@@ -289,17 +261,15 @@ class Recording:
                 if skipped == 1:
                     continue
             taken = {key: np.asarray(values[:])[skipped - 1 :: skipped][:rows] for key, values in there.items()}
-            if thin > 1:  # rows get numbers anew, and saved configurations those of the rows that they belong to
-                taken["step"] = np.arange(rows)
-                if "measurement" in taken:
-                    taken["measurement"] = (taken["measurement"] + 1) // thin - 1
+            if thin > 1 and "measurement" in taken:  # saved configurations get the new numbers of their rows
+                taken["measurement"] = (taken["measurement"] + 1) // thin - 1
             if pending is not None:
                 for row in range(rows):
                     pending.append({key: values[row] for key, values in taken.items()})
             else:
                 for key, values in taken.items():
                     self._kept[name][key][:rows] = values
-        self._sums = {s.path: stored[s.path] for s in self._contents.sums if s.path in stored}
+        self._sums = {path: stored[path] for path, one in self._contents.paths() if is_to_come(one) and path in stored}
         if BEST in stored.groups:
             best = stored.groups[BEST].arrays
             self._best = {f"{BEST}/{name}": best[name].values for name in ("energy", "spins", "bits") if name in best}
@@ -307,6 +277,11 @@ class Recording:
     def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
         """The state from which the run of the file goes on; None before the first."""
         return None if self.file is None else checkpoint_of(self.file.record, self._saved_as)
+
+
+def _is_known(name: str, array: Array) -> bool:
+    """True if an array has rows, or values from the beginning that are no coordinates of others."""
+    return not is_to_come(array) and array.axes != (name,)
 
 
 def _no_best(model: Ising, replicas: int) -> dict[str, npt.NDArray[Any]]:
@@ -321,10 +296,6 @@ def _put_best(record: Record, best: Mapping[str, npt.NDArray[Any]]) -> None:
     for path, array in best.items():
         axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
         record.put(path, Array(array, axes, words, units))
-    if BEST in record.groups:
-        own = record.groups[BEST].arrays
-        for axis, count in zip(("sample", "replica"), own["energy"].values.shape, strict=True):
-            own[axis] = Array(np.arange(count), (axis,), axis)
 
 
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
@@ -350,9 +321,9 @@ _BEST_IN_WORDS: Final = {
 class _Pending:
     """Rows of a group that go into segments."""
 
-    def __init__(self, group: str, series: list[Series]) -> None:
-        self.group, self.waiting, self.nbytes = group, list[dict[str, Any]](), 0
-        self._types = {one.name: one.dtype for one in series}
+    def __init__(self, name: str, group: Record) -> None:
+        self.group, self.waiting, self.nbytes = name, list[dict[str, Any]](), 0
+        self._types = {key: one.values.dtype for key, one in rows_in(group).items()}
         self.segments: list[Segment] = []
         self.number = 0  # of the next segment
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,9 +18,20 @@ from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.packing import States, packed_spins
-from spinsim.record import Record
+from spinsim.record import Array, Record
 from spinsim.sampling.tempering import Reducing
-from spinsim.store.contents import MEASUREMENTS, REDUCED, STRIDE, Arrays, Contents, Series
+from spinsim.store.contents import (
+    LABELS,
+    MEASUREMENTS,
+    REDUCED,
+    STRIDE,
+    Arrays,
+    Series,
+    group_of,
+    has_rows,
+    room_of,
+    rows_in,
+)
 from spinsim.store.files import DamageError
 
 ALL: Final = "all"
@@ -65,8 +75,7 @@ _STORED: Final = {
 """Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
 the others too."""
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
-"""Axes of names of terms."""
-_OF_RUN: Final = {"sample", "copy", "replica", "*"}  # axes that all of a run has; others are numbers
+"""Axes along terms, whose names are among the labels of the group."""
 SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
 """Their paths, by the names under which checkpoints hold them."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
@@ -92,7 +101,7 @@ EVERYTHING: Final = Keeping()
 """All rows of all series."""
 
 
-def keeping_of(contents: Contents, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
+def keeping_of(contents: Record, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
     """Return which rows a new run keeps, of ``series`` (all, none or names) within ``limit`` megabytes."""
     if series == NONE:
         if save_every:
@@ -100,19 +109,19 @@ def keeping_of(contents: Contents, measurements: int, series: str, limit: float 
         return Keeping(0)
     names = None if series == ALL else _names(series, contents)
     kept = with_names(contents, names)
-    room, most = kept.room(measurements), np.inf if limit is None else limit * 1e6
+    room, most = room_of(kept, measurements), np.inf if limit is None else limit * 1e6
     return Keeping(_stride(1, kept, measurements, most, save_every) if room > most else 1, names)
 
 
-def _stride(stride: int, contents: Contents, measurements: int, most: float, save_every: int) -> int:
+def _stride(stride: int, contents: Record, measurements: int, most: float, save_every: int) -> int:
     """Return a multiple of a stride at which series take their part of the bytes that are allowed, ``most``."""
-    while contents.room(measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
+    while room_of(contents, measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
         stride *= 2
     return stride
 
 
-def _names(series: str, contents: Contents) -> tuple[str, ...]:
-    known = [one.name for one in contents.series if one.group == MEASUREMENTS and one.axes]
+def _names(series: str, contents: Record) -> tuple[str, ...]:
+    known = [name for name, one in rows_in(contents.groups[MEASUREMENTS]).items() if len(one.axes) > 1]
     names = tuple(name.strip() for name in series.split(","))
     for name in names:
         if name not in known:
@@ -120,43 +129,41 @@ def _names(series: str, contents: Contents) -> tuple[str, ...]:
     return names
 
 
-def with_names(contents: Contents, names: tuple[str, ...] | None) -> Contents:
+def with_names(contents: Record, names: tuple[str, ...] | None) -> Record:
     """Return contents with some of its series, those that say where a row stands, and those that energies come from."""
     if names is None:
         return contents
-    wanted = {*names, *_ENERGIES}
-    series = tuple(s for s in contents.series if s.group != MEASUREMENTS or not s.axes or s.name in wanted)
-    return replace(contents, series=series)
+    wanted, some = {*names, *_ENERGIES}, contents.copy()
+    measured = some.groups[MEASUREMENTS].arrays
+    for name, one in list(measured.items()):
+        if has_rows(one) and len(one.axes) > 1 and name not in wanted:
+            del measured[name]
+    return some
 
 
-def with_sums(contents: Contents, reduced: Reduced, stride: int, axis: str) -> Contents:
-    names = [term.name.encode() for term in reduced.terms]
+def sums_group(reduced: Reduced, stride: int, axis: str, ladder: Array) -> Record:
+    """Return the group of the sums before there are any; their last axis is that of the ladder."""
+    names = [term.name for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
-    chosen = range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies
-    arrays = _stored(reduced)
-    lengths = {one: n for name, (shape, _) in arrays.items() for one, n in zip(_STORED[name][0], shape, strict=True)}
-    scales: dict[str, npt.NDArray[Any]] = {one: np.arange(n) for one, n in lengths.items() if one not in _OF_RUN}
-    scales["level"] = 2 ** scales["level"]
-    chosen_of = zip(_NAMED, chosen, strict=False)
-    scales |= {one: np.array([names[k] for k in rows]) for one, rows in chosen_of if one in scales}
-    contents = replace(contents, numbered=contents.numbered | (scales.keys() - {*_NAMED, "level"}))
-    return _with_group(contents, scales, {name: kind for name, (_, kind) in arrays.items()}, stride, axis)
+    chosen = zip(
+        _NAMED, (range(len(names)), reduced.by_copy, reduced.followed, reduced.judged, *energies), strict=False
+    )
+    labels: dict[str, list[Any]] = {one: [names[k] for k in rows] for one, rows in chosen}
+    series, lengths = [], dict[str, int]()
+    for name, (shape, kind) in _stored(reduced).items():
+        axes, words = _STORED[name]
+        axes = tuple(axis if one == "*" else one for one in axes)
+        lengths |= zip(axes, shape, strict=True)
+        series.append(Series(name, axes, kind, words))
+    labels = {one: rows for one, rows in labels.items() if one in lengths}
+    labels["level"] = [2**k for k in range(lengths["level"])]
+    return group_of(series, lengths, {axis: ladder}, {STRIDE: stride, LABELS: json.dumps(labels)})
 
 
 def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
     """Return the shapes and types of the arrays that a file holds, by name."""
     arrays = reduced.arrays()
     return {name: arrays[name] for name in _STORED if name in arrays}
-
-
-def _with_group(contents: Contents, scales: Arrays, kinds: Mapping[str, type], stride: int, axis: str) -> Contents:
-    sums = tuple(
-        Series(name, tuple(axis if one == "*" else one for one in axes), kinds[name], words, "1", REDUCED)
-        for name, (axes, words) in _STORED.items()
-        if name in kinds
-    )
-    numbers = {**contents.numbers, REDUCED: {STRIDE: stride}}
-    return replace(contents, scales={**contents.scales, **scales}, sums=(*contents.sums, *sums), numbers=numbers)
 
 
 def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) -> ReducedRun | None:
@@ -166,7 +173,7 @@ def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) 
     settings = json.loads(record.attributes["config"])[record.attributes["job"]]
     group = record.groups[REDUCED]
     plan = reduced(settings)
-    if [str(name) for name in group["term"].astype(str)] != [term.name for term in plan.terms]:
+    if json.loads(group.attributes[LABELS])["term"] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
     arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
     return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
@@ -181,11 +188,11 @@ def keeping_in(record: Record) -> Keeping | None:
     return Keeping(int(group.attributes[STRIDE]), names)
 
 
-def longer(stored: Keeping, contents: Contents, measurements: int, limit: float | None, save_every: int) -> Keeping:
+def longer(stored: Keeping, contents: Record, measurements: int, limit: float | None, save_every: int) -> Keeping:
     """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has."""
     if not stored.stride or limit is None:
         return stored
-    if stored.stride == 1 and contents.room(measurements) <= limit * 1e6:
+    if stored.stride == 1 and room_of(contents, measurements) <= limit * 1e6:
         return stored
     return stored._replace(stride=_stride(stored.stride, contents, measurements, limit * 1e6, save_every))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -16,8 +16,9 @@ from spinsim.inputs.texts import count
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.targets import check_targets, reached, value_name, value_of
+from spinsim.record import Array as RecordArray
 from spinsim.record import Record
-from spinsim.store.contents import Arrays, Contents, Series
+from spinsim.store.contents import Arrays, Series, group_of
 
 Array = npt.NDArray[np.float64]
 
@@ -70,13 +71,13 @@ class Outcome:
     @classmethod
     def series(cls) -> tuple[Series, ...]:
         """Datasets of a file that are written again and again, named as the attributes are."""
-        group, units = cls.GROUP, f"{cls.UNIT}s"
+        units = f"{cls.UNIT}s"
         return (
             *cls.OWN,
-            Series("done", (), np.int64, f"{units} of the whole search", "1", group),
-            Series("elapsed", (), np.float64, "time of the whole search", "s", group),
-            Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s", group),
-            Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met", "1", group),
+            Series("done", (), np.int64, f"{units} of the whole search"),
+            Series("elapsed", (), np.float64, "time of the whole search", "s"),
+            Series("met_seconds", ("sample",), np.float64, "time at which the target was met", "s"),
+            Series("met_after", ("sample",), np.int64, f"{units} begun by then, -1 where it was not met"),
         )
 
     @classmethod
@@ -119,7 +120,7 @@ class Searched(Outcome):
 
     UNIT = "sweep"
     GROUP = GROUP
-    OWN = (Series("restarts", (), np.int64, "times that the search began anew", "1", GROUP),)
+    OWN = (Series("restarts", (), np.int64, "times that the search began anew"),)
 
     restarts: int | None = None
 
@@ -128,25 +129,19 @@ class Searched(Outcome):
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
 
-SUMS: Final = {s.name: s.path for s in Searched.series() if s not in Searched.OWN}
+SUMS: Final = {s.name: f"{GROUP}/{s.name}" for s in Searched.series() if s not in Searched.OWN}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
-RESTARTS: Final = Searched.OWN[0].path
+RESTARTS: Final = f"{GROUP}/restarts"
 """Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
 
 
-def with_restarts(contents: Contents, target: Array | None, restarts: bool) -> Contents:
-    """Contents with a search that was one run, and with the number of its restarts if it has any."""
-    return with_search(contents, target, Searched, () if restarts else Searched.OWN)
-
-
-def with_search(
-    contents: Contents, target: Array | None, kind: type[Outcome], without: tuple[Series, ...] = ()
-) -> Contents:
-    """Contents with the group of a kind of search, but for some of its series, and the target of each sample."""
-    targets = Series("target", ("sample",), np.float64, "target, a cut or an energy with its constant", "1", kind.GROUP)
-    given = () if target is None else ((targets, target),)
-    sums = [s for s in kind.series() if s not in without]
-    return replace(contents, sums=(*contents.sums, *sums), given=(*contents.given, *given))
+def search_group(
+    kind: type[Outcome], lengths: Mapping[str, int], target: Array | None, without: tuple[Series, ...] = ()
+) -> Record:
+    """The group of a kind of search, but for some of its series, and the target of each sample."""
+    words = "target, a cut or an energy with its constant"
+    given = {} if target is None else {"target": RecordArray(np.array(target), ("sample",), words)}
+    return group_of([one for one in kind.series() if one not in without], lengths, given)
 
 
 def has_met_target(record: Record) -> bool:

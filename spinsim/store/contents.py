@@ -1,21 +1,19 @@
-"""Contents of a record beside its model: series with their axes and units, and what is written once or again and again.
+"""The record of a run before it has rows, by which its file is planned: the arrays that each job has, and their words.
 
-Each job says which (its ``result.py``).
+An array whose first axis is ``step`` gets a row for each measurement. Others are written again and again, or once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.model.ising import Ising
 from spinsim.observables.table import Observable
 from spinsim.packing import States
+from spinsim.record import Array, Record
 
 MEASUREMENTS, SUMMARY_GROUP, BEST, START = "measurements", "summary", "best", "start"
 """Groups of a file that those of several jobs have."""
@@ -23,6 +21,10 @@ REDUCED: Final = "reduced"  # the group of the sums of a run on a ladder, and wh
 STRIDE: Final = "stride"  # the attribute of that group that says how many measurements there are for each row
 DISORDER: Final = "pooled/disorder"
 """Array of pooled runs on a ladder of which some are of one sample: number of the sample, (samples of all runs,)."""
+
+STEP: Final = "step"  # the axis along the rows of a run, the first of all arrays that have it
+BYTE: Final = "byte"  # the axis along the bytes of a configuration
+BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
 
 ENERGY, TEMPERATURE, INVERSE = "coupling unit", "coupling unit / k_B", "1 / coupling unit"
 """Units: those of the couplings as they were given, see docs/reference/conventions.md."""
@@ -34,89 +36,80 @@ OF_LATTICE, DRAWN = "those of the lattice, in the order of bond_order", "pm-j"
 OWN = "its own, on the sites of the lattice"
 """Value of the attribute ``edges`` beside a dataset of bonds that are not those of the model's lattice."""
 
-BYTE: Final = "byte"  # the axis along the bytes of a configuration
-BITS: Final = "a bit each: bit b of byte k is site 8 k + b, set where it is +1; bits past the last site are 0"
-
 EVERY = "every"
 """The attribute of a group that has rows at every so many-th row of the run alone: rows every - 1, 2 every - 1, ..."""
+LABELS: Final = "labels"
+"""The attribute of a group that has, as JSON, names or numbers along some of its axes by the names of these axes."""
 
 COORDINATES = ("measurement", "temperature", "field", "gamma", "sweep", "sample", "k", "k_time")
-"""Series that say where a row stands: coordinates for xarray."""
+"""Arrays with a number for each row that say where the row stands: coordinates for xarray."""
 
 Arrays = Mapping[str, npt.NDArray[Any]]  # by their names, or by their paths in a file
 BestSpins = npt.NDArray[np.int8] | States  # the lowest state of each sample, ``int8`` (samples, sites) or in bits
 
 
 class Series(NamedTuple):
-    """A dataset with a row for each measurement."""
+    """An array of a run to come, of which the lengths of axes are not known yet."""
 
-    name: str  # name of the dataset
-    axes: tuple[str, ...]  # axes of a row
+    name: str
+    axes: tuple[str, ...]  # the first is ``step`` where it has rows
     dtype: type  # type of its numbers
     long_name: str  # for readers
     units: str = "1"  # likewise
-    group: str = MEASUREMENTS  # where it stands
 
-    @property
-    def path(self) -> str:
-        return f"{self.group}/{self.name}"
-
-
-class Sizes(NamedTuple):
-    """Size of a model."""
-
-    samples: int  # samples of disorder
-    sites: int  # sites of the graph
-    bonds: int  # likewise
-    dimension: int  # dimension of the lattice, 0 where there is none
-
-    @classmethod
-    def of(cls, model: Ising) -> Sizes:
-        return cls(model.samples, model.sites, model.bonds, model.embedding.dimension if model.embedding else 0)
+    def array(self, lengths: Mapping[str, int]) -> Array:
+        """Return it without rows, or with one number everywhere, which takes no room: 0, or NaN of floats."""
+        number: npt.NDArray[Any] = np.asarray(np.nan if self.dtype is np.float64 else 0, self.dtype)
+        shape = tuple(0 if axis == STEP else lengths[axis] for axis in self.axes)
+        return Array(np.broadcast_to(number, shape), self.axes, self.long_name, self.units)
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Contents of the file of a run beside its model."""
+def group_of(
+    series: Iterable[Series],
+    lengths: Mapping[str, int],
+    arrays: Mapping[str, Array] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> Record:
+    """Return a group without rows of some series, and of arrays that have their values already."""
+    coming = {one.name: one.array(lengths) for one in series}
+    where = [name for name, array in coming.items() if array.axes == (STEP,) and name in COORDINATES]
+    coordinates = {"coordinates": " ".join(where)} if where else {}
+    return Record({**coordinates, **(attributes or {})}, {**(arrays or {}), **coming})
 
-    scales: Mapping[str, npt.NDArray[np.generic]]  # values along each axis
-    units: Mapping[str, str]  # units of axes that have some
-    series: tuple[Series, ...]  # growing datasets; each group's first one is ``step``
-    sums: tuple[Series, ...] = ()  # datasets that are written again and again
-    given: tuple[tuple[Series, npt.NDArray[np.float64]], ...] = ()  # datasets that are written once, with their values
-    start: npt.NDArray[np.int8] | None = None
-    """Initial configurations where they were given, ``int8`` (1 or samples, 1 or replicas, sites)."""
-    numbered: frozenset[str] = frozenset()  # axes that are numbered from 0, without coordinates in the record
-    numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Whole numbers that groups say of themselves as attributes, by group and name. The number ``every`` of a group
-    means that its series have a row at every so many-th row of the run alone."""
 
-    @property
-    def groups(self) -> list[str]:
-        return list(dict.fromkeys(s.group for s in self._all))
+def has_rows(array: Array) -> bool:
+    return array.axes[:1] == (STEP,)
 
-    def shape(self, series: Series) -> tuple[int, ...]:
-        return tuple(len(self.scales[axis]) for axis in series.axes)
 
-    def every(self, group: str) -> int:
-        return self.numbers.get(group, {}).get(EVERY, 1)
+def rows_in(group: Record) -> dict[str, Array]:
+    """The arrays of a group that have rows."""
+    return {name: array for name, array in group.arrays.items() if has_rows(array)}
 
-    def room(self, rows: int) -> int:
-        return sum(rows // self.every(s.group) * prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.series)
 
-    @property
-    def sums_bytes(self) -> int:
-        return sum(prod(self.shape(s)) * np.dtype(s.dtype).itemsize for s in self.sums)
+def is_to_come(array: Array) -> bool:
+    """True if an array of ``Series.array`` that has no rows was not written yet."""
+    return not has_rows(array) and not any(array.values.strides)
 
-    def axes(self, group: str) -> list[str]:
-        return list(dict.fromkeys(axis for s in self._all if s.group == group for axis in s.axes))
 
-    def coordinates(self, group: str) -> list[str]:
-        return [s.name for s in self.series if s.group == group and s.name in COORDINATES]
+def every_of(group: Record) -> int:
+    return int(group.attributes.get(EVERY, 1))
 
-    @property
-    def _all(self) -> tuple[Series, ...]:
-        return *self.series, *self.sums, *(series for series, _ in self.given)
+
+def room_of_group(group: Record, rows: int) -> int:
+    """Bytes of a group's arrays after so many rows of the run."""
+    row = sum(
+        np.prod(one.values.shape[1:], dtype=np.int64) * one.values.dtype.itemsize for one in rows_in(group).values()
+    )
+    return int(rows // every_of(group) * row)
+
+
+def room_of(contents: Record, rows: int) -> int:
+    return sum(room_of_group(group, rows) for group in contents.groups.values())
+
+
+def bytes_of_sums(contents: Record) -> int:
+    """Bytes of the arrays that are written again and again."""
+    return sum(one.values.size * one.values.dtype.itemsize for _, one in contents.paths() if is_to_come(one))
 
 
 def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins, prefix: str) -> dict[str, npt.NDArray[Any]]:
@@ -125,17 +118,10 @@ def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins, prefix: st
     return {f"{prefix}{name}": array for name, array in ({"energy": energy} | states).items()}
 
 
-def rows_at(every: int, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Returns the rows that a group of this ``every`` has, numbered by ``step`` as they are there."""
-    if every == 1:
-        return list(rows)
-    return [{**row, "step": row["step"] // every} for row in rows if (row["step"] + 1) % every == 0]
-
-
 def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:
-    """Room for every observable, its error and its autocorrelation time: NaN until the run is analysed."""
+    """Every observable, its error and its autocorrelation time, as /summary has them."""
     rows = []
     for o in observables:
         error = f"{o.name}_error", f"standard error of the {o.formula}", o.units
         rows += [(o.name, o.formula, o.units), error, (f"{o.name}_tau", "autocorrelation time", "sweeps")]
-    return [Series(name, (axis,), np.float64, words, units, SUMMARY_GROUP) for name, words, units in rows]
+    return [Series(name, (axis,), np.float64, words, units) for name, words, units in rows]

@@ -183,7 +183,7 @@ def write_into(disk: Disk, record: Record) -> sealed.Seal:
     with ThreadPoolExecutor(1) as beside:  # neither writing nor hashing holds the interpreter
         parts = beside.submit(_digest, record)
         with h5py.File(image, "w", userblock_size=sealed.BYTES, libver=hdf5.LIBRARY) as file:
-            hdf5.write_group(file, record)
+            hdf5.write_record(file, record)
         disk.check()
         seal = sealed.add_seal(image, parts.result())
     if image is not disk:

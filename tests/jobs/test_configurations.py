@@ -27,6 +27,7 @@ from spinsim.observables.measured import Choice
 from spinsim.packing import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.saved import with_configurations
 from spinsim.settings.config import build_config
+from spinsim.store.contents import room_of
 
 MODELS = {
     "replica-packed": lambda: ss.EdwardsAnderson(ss.cubic(3), samples=2, seed=1),
@@ -280,5 +281,5 @@ def test_they_need_room_on_the_disk_and_in_memory(do, capsys, monkeypatch) -> No
     assert 1.4 < needed[1] - needed[0] < 1.8
     model = ss.Ising(ss.square(4))
     contents = contents_of_run(model, Choice(2, WITHOUT_TIMES, True), Temperatures(np.array(LADDER)))
-    sizes = [with_configurations(contents, every, 16).room(100) for every in (0, 7)]
-    assert sizes[1] - sizes[0] == 14 * (3 * 8 + 6 * 2)
+    sizes = [room_of(with_configurations(contents, every, 16), 100) for every in (0, 7)]
+    assert sizes[1] - sizes[0] == 14 * (2 * 8 + 6 * 2)

@@ -15,6 +15,7 @@ from spinsim.jobs.ladder.result import Temperatures, contents_of_run, reduced_of
 from spinsim.model.trotter import isotropic, trotter
 from spinsim.observables.measured import COPY, MEASURED, PAIR, Choice, quantities_of
 from spinsim.observables.moments import MOMENTS
+from spinsim.store.contents import rows_in
 
 RESULTS = {False: ss.TemperResult, True: ss.QuantumResult}
 
@@ -47,8 +48,7 @@ def test_files_have_a_series_and_sums_a_source_for_each_quantity(in_time: bool, 
     wanted = Quantities(times=(1, 2) if in_time else (), even=even and in_time)
     choice = Choice(copies, wanted, staggered=not in_time)
     names = [one.name for one in choice.quantities(model.lattice.dimension)]
-    series = contents_of_run(model, choice, ladder).series
-    assert [one.name for one in series if one.group == "measurements"] == ["step", "sweep", *names]
+    assert list(rows_in(contents_of_run(model, choice, ladder).groups["measurements"])) == ["sweep", *names]
     sources = {source.name for term in reduced_of_run(model, choice, ladder).terms for source in term.sources}
     counted = {one.field for one in choice.quantities(model.lattice.dimension)}
     assert sources == counted

@@ -23,8 +23,8 @@ def add(path: Path) -> None:
         file["notes/deep/numbers"] = np.eye(3)
         file["notes/text"] = np.array(["first", "é"], h5py.string_dtype())
         file["alone"] = 7
-        file["measurements/per_row"] = np.arange(len(file["measurements/step"]))
-        file["measurements/per_row"].dims[0].attach_scale(file["measurements/step"])
+        file["measurements/per_row"] = np.arange(len(file["measurements/energy"]))
+        file["measurements/per_row"].dims[0].attach_scale(file["measurements/energy"].dims[0][0])
         file["notes/deep/numbers"].attrs["unit"] = "metre"
         file["notes/link"] = h5py.SoftLink("/nowhere")
         file.attrs["project"] = "a"

@@ -21,7 +21,7 @@ from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.recording import Recording
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
-from spinsim.store.contents import Contents, Series
+from spinsim.store.contents import STEP, Series, group_of
 
 GROUP = "tally"
 
@@ -86,9 +86,9 @@ class TallyResult(Result):
         return {"times": f"{len(self.satisfied)} times"}
 
 
-def contents(samples: int) -> Contents:
-    rows = (Series("step", (), np.int64, "time"), Series("satisfied", ("sample",), np.int64, "satisfied bonds"))
-    return Contents({"sample": np.arange(samples)}, {}, tuple(series._replace(group=GROUP) for series in rows))
+def contents(samples: int) -> Record:
+    satisfied = Series("satisfied", (STEP, "sample"), np.int64, "satisfied bonds")
+    return Record({}, {}, {GROUP: group_of([satisfied], {"sample": samples})})
 
 
 class TallyJob(Job):

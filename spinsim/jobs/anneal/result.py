@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from dataclasses import field as default
 from functools import partial
 from typing import Any, ClassVar, Final, cast
@@ -24,10 +24,10 @@ from spinsim.packing import Bits, States, unpacked_spins
 from spinsim.record import Record
 from spinsim.result import when_asked
 from spinsim.run.own_observables import REPLICAS, measured_in
-from spinsim.run.search import Outcome, with_search
+from spinsim.run.search import Outcome
 from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
-from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, TEMPERATURE, Contents, Series
+from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of, has_rows
 from spinsim.store.files import CONFIGURATIONS
 from spinsim.store.models import as_shown, best_of
 
@@ -35,10 +35,10 @@ Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"  # the group of the anneals of a search
 OF_ANNEALS: Final = (
-    Series("energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY, ANNEALS),
-    Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun", "1", ANNEALS),
-    Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal", "1", ANNEALS),
-    Series("seconds", ("anneal",), np.float64, "time of the anneal", "s", ANNEALS),
+    Series("energy", ("anneal", "sample", "replica"), np.float64, "lowest energy met in the anneal", ENERGY),
+    Series("sweeps", ("anneal",), np.int64, "sweeps of the anneal, 0 of those that were not begun"),
+    Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal"),
+    Series("seconds", ("anneal",), np.float64, "time of the anneal", "s"),
 )
 """Recorded of each anneal."""
 
@@ -89,7 +89,7 @@ class Anneals(Outcome):
 SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in OF_ANNEALS}
 """Names under which checkpoints hold attributes that they would not know by their own name."""
 STATES: Final = f"{MEASUREMENTS}/best_states"
-SUMS: Final = {"best_states": STATES} | {SAVED_AS.get(s.name, s.name): s.path for s in Anneals.series()}
+SUMS: Final = {"best_states": STATES} | {SAVED_AS.get(s.name, s.name): f"{ANNEALS}/{s.name}" for s in Anneals.series()}
 """Paths of what is written again and again, by the names under which checkpoints hold it."""
 
 
@@ -103,23 +103,19 @@ def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict
     return each
 
 
-def with_anneals(contents: Contents, target: Array | None) -> Contents:
-    return with_search(replace(contents, scales={**contents.scales, "anneal": np.arange(0)}), target, Anneals)
-
-
-_POPULATIONS: Final = "sample", "population"
+_OF_REPLICAS: Final = STEP, *REPLICAS
+_OF_POPULATIONS: Final = STEP, "sample", "population"
 _SERIES: Final = (
-    Series("step", (), np.int64, "temperature step"),
-    Series("temperature", (), np.float64, "temperature", TEMPERATURE),
-    Series("field", (), np.float64, "uniform field, added to the model's own", ENERGY),
-    Series("gamma", (), np.float64, "transverse field", ENERGY),
-    Series("energy", REPLICAS, np.float64, "total energy", ENERGY),
-    Series("mean_slice_energy", REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
-    Series("magnetization", REPLICAS, np.int64, "sum of spins"),
-    Series("staggered_magnetization", REPLICAS, np.int64, STAGGERED),
-    Series("family", REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
-    Series("population_free_energy", _POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
-    Series("parents", _POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
+    Series("temperature", (STEP,), np.float64, "temperature", TEMPERATURE),
+    Series("field", (STEP,), np.float64, "uniform field, added to the model's own", ENERGY),
+    Series("gamma", (STEP,), np.float64, "transverse field", ENERGY),
+    Series("energy", _OF_REPLICAS, np.float64, "total energy", ENERGY),
+    Series("mean_slice_energy", _OF_REPLICAS, np.float64, "total energy, mean over the slices of each replica", ENERGY),
+    Series("magnetization", _OF_REPLICAS, np.int64, "sum of spins"),
+    Series("staggered_magnetization", _OF_REPLICAS, np.int64, STAGGERED),
+    Series("family", _OF_REPLICAS, np.int32, "replica at infinite temperature from which each descends"),
+    Series("population_free_energy", _OF_POPULATIONS, np.float64, "estimate of the free energy -T ln Z", ENERGY),
+    Series("parents", _OF_POPULATIONS, np.int64, "replicas that were copied when the temperature changed to this one"),
 )
 PART_OF: Final = {name: name for name in ("field", "gamma", "staggered_magnetization", "family")} | {
     "mean_slice_energy": "gamma",
@@ -133,24 +129,20 @@ def anneal_contents(
     samples: int,
     replicas: int,
     parts: Collection[str] = (),
-    start: npt.NDArray[np.int8] | None = None,
     states_of: int = 0,
     populations: int = 0,
-) -> Contents:
-    """Returns contents with a row after each temperature of the schedule, or each transverse field."""
+) -> Record:
+    """Returns a record with a row to come after each temperature of the schedule, or each transverse field."""
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
         best = "total energy of the best slice"
         series = [one._replace(long_name=best) if one.name == "energy" else one for one in series]
-    scales = {"sample": np.arange(samples), "replica": np.arange(replicas)}
-    if populations:
-        scales["population"] = np.arange(populations)
-    states: tuple[Series, ...] = ()
+    lengths = {"sample": samples, "replica": replicas, "population": populations}
     if states_of:
-        scales[BYTE] = np.arange(-(-states_of // 8))
+        lengths[BYTE] = -(-states_of // 8)
         of_each = f"states of lowest energy met, of each replica, {BITS}"
-        states = (Series("best_states", (*REPLICAS, BYTE), np.uint8, of_each),)
-    return Contents(scales, {}, tuple(series), sums=states, start=start)
+        series.append(Series("best_states", (*REPLICAS, BYTE), np.uint8, of_each))
+    return Record({}, {}, {MEASUREMENTS: group_of(series, lengths)})
 
 
 @public
@@ -277,8 +269,7 @@ class AnnealResult(Annealed):
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
     """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
     group = result.record.group(MEASUREMENTS)
-    rows = {name: one.values[which] for name, one in group.arrays.items() if one.axes[:1] == ("step",)}
-    rows["step"] = np.arange(len(rows["step"]))
+    rows = {name: one.values[which] for name, one in group.arrays.items() if has_rows(one)}
     some = result.record.replaced({f"{MEASUREMENTS}/{name}": values for name, values in rows.items()})
     some.groups.pop(CONFIGURATIONS, None)
     return read(some, result.model)
@@ -293,7 +284,7 @@ def read(record: Record, model: Ising) -> AnnealResult:
         record=record,
         best_energy=best_energy,
         best_spins=cast("Any", partial(as_shown, best_spins, model)),  # unpacked when asked for
-        **{one.name: np.asarray(group[one.name]) for one in _SERIES if one.name in group and one.name != "step"},
+        **{one.name: np.asarray(group[one.name]) for one in _SERIES if one.name in group},
         best_states=record.get(STATES),
         configurations=configurations_in(record),
         anneals=Anneals.read(record),

@@ -25,13 +25,14 @@ from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.numbers import as_text
 from spinsim.inputs.texts import count, seeds_of
 from spinsim.jobs.anneal.result import (
+    ANNEALS,
     OF_ANNEALS,
     SAVED_AS,
     SUMS,
     AnnealResult,
+    Anneals,
     anneal_contents,
     recorded,
-    with_anneals,
     with_rows,
 )
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
@@ -48,7 +49,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import REPLICAS, Measure, OwnObservables, functions_of
 from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
 from spinsim.run.recording import Recording
-from spinsim.run.search import Search, seed_of_start
+from spinsim.run.search import Search, search_group, seed_of_start
 from spinsim.sampling import AnnealFrame, BestSlices, InField, Population, annealing
 from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_spins
 from spinsim.sampling.placement import overlapping_temperatures
@@ -57,7 +58,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store.contents import MEASUREMENTS, Arrays, Contents
+from spinsim.store.contents import MEASUREMENTS, Arrays
 
 Array = npt.NDArray[np.float64]
 
@@ -137,8 +138,11 @@ class AnnealSearch(Search):
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
-    def in_contents(self, contents: Contents) -> Contents:
-        return with_anneals(contents, self.target) if self.recorded else contents
+    def in_contents(self, contents: Record) -> Record:
+        if self.recorded:
+            lengths = dict(zip(("anneal", *REPLICAS), (0, *self._lowest.shape), strict=True))
+            contents.groups[ANNEALS] = search_group(Anneals, lengths, self.target)
+        return contents
 
 
 class AnnealPlan(Plan[Anneal]):
@@ -241,7 +245,7 @@ class AnnealRun(ReplicaRun):
         has["staggered_magnetization"] = plan.model.is_bipartite
         size = plan.model.samples, run.number_of_replicas
         states_of = plan.model.sites * a.best_states
-        contents = anneal_contents(*size, [part for part in has if has[part]], plan.start, states_of, a.populations)
+        contents = anneal_contents(*size, [part for part in has if has[part]], states_of, a.populations)
         own = functions_of(a.measure, plan.measure)
         self._own = OwnObservables(own, cast("Engine", self.engine), REPLICAS, seed=run.seed)
         self.set_contents(self._search.in_contents(self._own.in_contents(contents)))
@@ -332,7 +336,7 @@ class AnnealRun(ReplicaRun):
             row |= self._population.state()
             row["population_free_energy"] = -frame.temperature * self._population.log_partition
         spins = present_spins(self.engine)
-        model = self._anneal.model.in_field(frame.field) if frame.field and self._own.series else None
+        model = self._anneal.model.in_field(frame.field) if frame.field and self._own.arrays else None
         own = self._own.row(spins, frame.step, beta=1 / frame.temperature, model=model)
         return self.with_spins(row | frame.measured._asdict() | own, spins)
 

@@ -24,7 +24,7 @@ from spinsim.model.trotter import Points, general, isotropic
 from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.packing import States
-from spinsim.record import Record
+from spinsim.record import Array, Record
 from spinsim.result import POOLED
 from spinsim.run.own_observables import measured_in, sums_in
 from spinsim.run.reducing import SUMS as REDUCED_SUMS
@@ -36,11 +36,11 @@ from spinsim.store.contents import (
     ENERGY,
     INVERSE,
     MEASUREMENTS,
+    STEP,
     TEMPERATURE,
     UNITS_OF_LADDERS,
-    Contents,
     Series,
-    Sizes,
+    group_of,
 )
 from spinsim.store.models import as_shown, best_of
 
@@ -103,75 +103,76 @@ def contents_of_run(
     choice: Choice,
     ladder: Places,
     placement: Placement | None = None,
-    start: npt.NDArray[np.int8] | None = None,
     local: bool = False,
-) -> Contents:
-    """Returns contents with a row for each measurement, places from the coldest end or deepest in the ordered phase."""
-    sizes = Sizes.of(model)
+) -> Record:
+    """Returns a record with a row to come for each measurement, places from the coldest end or deepest in the order."""
     name, copies, times = ladder.axis, choice.copies, choice.wanted.times
-    measured = _series_of(sizes, choice, ladder)
-    scales = {
-        "sample": np.arange(sizes.samples),
-        "axis": np.arange(sizes.dimension if any("axis" in one.axes for one in measured) else 0),
-        "copy": np.arange(copies),
-        "copy_pair": np.arange(copies * (copies - 1) // 2),
-        name: ladder.values,
-        "pair": np.arange(len(ladder) - 1),
-        "replica": np.arange(copies * len(ladder)),
+    dimension = model.embedding.dimension if model.embedding else 0
+    lengths = {
+        "sample": model.samples,
+        "axis": dimension,
+        "copy": copies,
+        "copy_pair": copies * (copies - 1) // 2,
+        name: len(ladder),
+        "pair": len(ladder) - 1,
+        "replica": copies * len(ladder),
+        "time": len(times),
+        "site": model.sites // ladder.slices,
     }
-    units = {name: UNITS_OF_LADDERS[name]}
-    if times:
-        scales |= {"time": np.array(times, np.int64), "site": np.arange(sizes.sites // ladder.slices)}
-        units["time"] = "slices"
+    places = {name: coordinates_of(ladder)}
+    in_time = {"time": Array(np.array(times, np.int64), ("time",), "time", "slices")} if times else {}
+    groups = {
+        MEASUREMENTS: group_of(_series_of(model, dimension, choice, ladder), lengths, places | in_time),
+        TEMPERING: group_of(_exchanges(name), lengths, places),
+    }
+    if local:
+        groups[LOCAL] = group_of(local_series(name), lengths, places)
     if placement is not None:
-        iterations, rungs = placement.temperature.shape
-        scales |= {"iteration": np.arange(iterations), "rung": np.arange(rungs), "rung_pair": np.arange(rungs - 1)}
-    return Contents(
-        scales,
-        units,
-        (
-            *measured,
-            Series("step", (), np.int64, "measurement", group=TEMPERING),
-            Series("permutation", ("sample", "copy", name), np.int32, f"replica at each {name}", group=TEMPERING),
-        ),
-        (
-            Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one", "1", TEMPERING),
-            Series("accepts", ("sample", "pair"), np.int64, "of them accepted", "1", TEMPERING),
-            Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back", "1", TEMPERING),
-            *(local_series(name) if local else ()),
-        ),
-        (*(() if placement is None else _given(placement)), *(_given_points(ladder) if ladder.is_general else ())),
-        start,
-    )
+        groups[PLACEMENT] = _placement_group(placement)
+    if ladder.is_general:
+        groups[POINTS] = Record({}, places | _given_points(ladder))
+    return Record({}, {}, groups)
 
 
-def _series_of(sizes: Sizes, choice: Choice, ladder: Places) -> list[Series]:
-    series = [
-        Series("step", (), np.int64, "measurement"),
-        Series("sweep", (), np.int64, "sweeps done since thermalisation"),
-    ]
-    for one in choice.quantities(sizes.dimension):
+def coordinates_of(ladder: Places) -> Array:
+    return Array(ladder.values, (ladder.axis,), ladder.axis, UNITS_OF_LADDERS[ladder.axis])
+
+
+def _series_of(model: Ising, dimension: int, choice: Choice, ladder: Places) -> list[Series]:
+    series = [Series("sweep", (STEP,), np.int64, "sweeps done since thermalisation")]
+    for one in choice.quantities(dimension):
         kind = one.counts
         if isinstance(kind, str):
-            kind = np.int32 if getattr(sizes, kind) < 2**31 else np.int64
+            kind = np.int32 if getattr(model, kind) < 2**31 else np.int64
         words = (choice.wanted.times and one.words_in_time) or one.words
-        axes = ("sample", one.per, ladder.axis, *filter(None, [one.axis]))
+        if ladder.is_general and one.name == "action":
+            words = _IN_TERMS
+        axes = (STEP, "sample", one.per, ladder.axis, *filter(None, [one.axis]))
         series.append(Series(one.name, axes, kind, words, one.unit))
-    if ladder.is_general:
-        series = [one._replace(long_name=_IN_TERMS) if one.name == "action" else one for one in series]
     return series
 
 
-def _given(placement: Placement) -> tuple[tuple[Series, npt.NDArray[np.float64]], ...]:
-    words = "temperatures of each iteration of the pre-run, NaN past the last"
-    ladders = Series("temperature", ("iteration", "rung"), np.float64, words, TEMPERATURE, PLACEMENT)
-    words = "mean probability there of an exchange with the next temperature"
-    rates = Series("swap_rate", ("iteration", "rung_pair"), np.float64, words, "1", PLACEMENT)
-    return (ladders, placement.temperature), (rates, placement.swap_rate)
+def _exchanges(axis: str) -> tuple[Series, ...]:
+    return (
+        Series("permutation", (STEP, "sample", "copy", axis), np.int32, f"replica at each {axis}"),
+        Series("attempts", ("sample", "pair"), np.int64, "exchanges tried with the next one"),
+        Series("accepts", ("sample", "pair"), np.int64, "of them accepted"),
+        Series("round_trips", ("sample", "replica"), np.int64, "from hottest to coldest and back"),
+    )
 
 
-def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]]:
-    """Returns datasets of the points of the general form, beside the one that the ladder goes along."""
+def _placement_group(placement: Placement) -> Record:
+    ladders = "temperatures of each iteration of the pre-run, NaN past the last"
+    rates = "mean probability there of an exchange with the next temperature"
+    arrays = {
+        "temperature": Array(placement.temperature, ("iteration", "rung"), ladders, TEMPERATURE),
+        "swap_rate": Array(placement.swap_rate, ("iteration", "rung_pair"), rates),
+    }
+    return Record({}, arrays)
+
+
+def _given_points(points: Places) -> dict[str, Array]:
+    """Returns arrays of the points of the general form, beside the one that the ladder goes along."""
     about = {
         "gamma": ("transverse field", ENERGY),
         "beta": ("inverse temperature", INVERSE),
@@ -179,17 +180,14 @@ def _given_points(points: Places) -> list[tuple[Series, npt.NDArray[np.float64]]
         "k_time": ("coupling of neighbours in time, -ln tanh(gamma k) / 2", "1"),
     }
     del about[points.axis]
-    return [
-        (Series(name, (points.axis,), np.float64, *words, POINTS), getattr(points, name))
-        for name, words in about.items()
-    ]
+    return {name: Array(getattr(points, name), (points.axis,), *words) for name, words in about.items()}
 
 
 def local_series(axis: str) -> tuple[Series, ...]:
     squares = "sum over measurements of (sum over slices of a site's spin)^2"
     return (
-        Series("local_squares", ("sample", "copy", axis, "site"), np.int64, squares, "1", LOCAL),
-        Series("local_measurements", ("sample",), np.int64, "measurements in the sums", "1", LOCAL),
+        Series("local_squares", ("sample", "copy", axis, "site"), np.int64, squares),
+        Series("local_measurements", ("sample",), np.int64, "measurements in the sums"),
     )
 
 

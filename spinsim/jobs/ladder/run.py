@@ -26,6 +26,7 @@ from spinsim.jobs.ladder.result import (
     TEMPERING,
     Places,
     contents_of_run,
+    coordinates_of,
     ladder_in,
     placement_of,
     reduced_of_run,
@@ -45,15 +46,15 @@ from spinsim.run.reducing import (
     keeping_in,
     keeping_of,
     longer,
+    sums_group,
     with_names,
-    with_sums,
 )
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
-from spinsim.store.contents import MEASUREMENTS, REDUCED, Arrays, Contents
+from spinsim.store.contents import MEASUREMENTS, REDUCED, Arrays
 from spinsim.store.files import CONFIGURATIONS
 
 _COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
@@ -159,7 +160,7 @@ class LadderPlan(Plan[AnyConfig]):
         in_space = not self.wanted.times
         return Choice(self.config.run.number_of_replicas, self.wanted, in_space and self.model.is_bipartite)
 
-    def keeping(self, contents: Contents, stored: Keeping | None) -> Keeping:
+    def keeping(self, contents: Record, stored: Keeping | None) -> Keeping:
         t, rows = self.of_job, self.rows
         if stored is None:
             return keeping_of(contents, rows, t.series, t.series_limit, self.save_every)
@@ -198,13 +199,15 @@ class LadderRun(ReplicaRun):
         engine = plan.engine_on(ladder)
         super().__init__(plan, saving, watch, engine)
         adds_local = getattr(t, "local_susceptibility", False)
-        contents = contents_of_run(plan.model, choice, ladder, placement, plan.start, adds_local)
+        contents = contents_of_run(plan.model, choice, ladder, placement, adds_local)
         self._keeping = keeping = plan.keeping(contents, kept)
         self.planned, self.save_every = keeping.rows(plan.rows), keeping.rows(plan.save_every)
         self.thin = keeping.stride // max(1, (kept or keeping).stride) or 1
         reduced = reduced_of_run(plan.model, choice, ladder)
         functions = functions_of(t.measure, plan.measure)
         self._sums = MeasurementSums(reduced, keeping, adds_local or bool(functions))
+        contents = with_names(contents, keeping.names)
+        contents.groups[REDUCED] = sums_group(reduced, keeping.stride, ladder.axis, coordinates_of(ladder))
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
@@ -212,9 +215,8 @@ class LadderRun(ReplicaRun):
         axes = "sample", "copy", ladder.axis
         self._own = OwnObservables(functions, engine, axes, choice.copies, ladder.couplings, seed)
         self._measured = quantities_of(bool(choice.wanted.times))
-        contents = with_sums(with_names(contents, keeping.names), reduced, keeping.stride, ladder.axis)
         contents = self._own.in_contents(contents)
-        self._own_sums = OwnSums(self._own, contents)
+        self._own_sums = OwnSums(self._own)
         self.saved_as = {**self.saved_as, **self._own_sums.saved_as}
         self.set_contents(self._own_sums.in_contents(contents))
 
@@ -290,8 +292,6 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
             values[path] = np.stack([each[name] for each in measured]).astype(result.record[path].dtype)
     kept = [f"{MEASUREMENTS}/{name}" for name in (*result.measured, "sweep")]
     values |= {path: np.asarray(result.record[path])[rows] for path in (*kept, f"{TEMPERING}/permutation")}
-    for group in (MEASUREMENTS, TEMPERING):
-        values[f"{group}/step"] = np.arange(len(rows))
     counted = result.record.replaced(values)
     for name in (CONFIGURATIONS, REDUCED, LOCAL):  # which are of all measurements
         counted.groups.pop(name, None)

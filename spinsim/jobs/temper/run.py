@@ -47,7 +47,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import Measure
 from spinsim.run.plan import Saving, Watch, build_model, usual_path
 from spinsim.run.recording import Recording
-from spinsim.run.search import RESTARTS, SUMS, Restarts, Search, Searched, seed_of_start, with_restarts
+from spinsim.run.search import GROUP, RESTARTS, SUMS, Restarts, Search, Searched, search_group, seed_of_start
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
@@ -133,8 +133,10 @@ class TemperSearch(ReplicaRun):
         self._every, self._sweeps_of_first = t.measure_every, t.sweeps_of_first_group
         self._restarts, self._has_restarts = Restarts(t.restart_after or 0, self._samples), bool(t.restart_after)
         self._done, self._exchange = 0, self.engine.begin_exchange()()
-        contents = contents_of_run(plan.model, choice, self._ladder, placement, plan.start)
-        self.set_contents(with_restarts(contents, self._search.target, self._has_restarts))
+        contents = contents_of_run(plan.model, choice, self._ladder, placement)
+        without = () if self._has_restarts else Searched.OWN
+        contents.groups[GROUP] = search_group(Searched, {"sample": self._samples}, self._search.target, without)
+        self.set_contents(contents)
 
     def _start(self, number: int, groups: int) -> None:
         """Make the replicas of so many groups in the start of a number, and their measurements without end."""

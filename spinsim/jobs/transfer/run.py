@@ -28,11 +28,11 @@ from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.session import InThread, Kept, Place, answers, others
-from spinsim.record import Record
+from spinsim.record import Array, Record
 from spinsim.run.execute import Row, Run
 from spinsim.run.plan import Plan, Saving, Watch, build_model
 from spinsim.run.recording import Recording
-from spinsim.store.contents import ENERGY, Arrays, Contents, Series
+from spinsim.store.contents import ENERGY, STEP, Arrays, Series, group_of, rows_in
 from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import Points, check_couplings, positive, read_points, sectors_of
 from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver, SplitSolver, choose
@@ -40,14 +40,13 @@ from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver, Split
 SPECTRUM: Final = "spectrum"  # the group of the levels
 MOST_NOISE: Final = 0.01  # of a correlation length that counts
 _FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
-_OF_POINT: Final = ("step", "sample", "k", "k_time")
+_OF_POINT: Final = ("sample", "k", "k_time")
 
 
-def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Contents:
+def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Record:
     """A row for each sample and temperature, all temperatures of a sample in succession."""
     state = "sector", "level"
-    rows = [
-        ("step", (), np.int64, "sample * temperatures + temperature", "1"),
+    rows: list[tuple[str, tuple[str, ...], type, str, str]] = [
         ("sample", (), np.int64, "disorder sample", "1"),
         ("k", (), np.float64, "1 / T, which multiplies the couplings of the layer", "k_B / coupling unit"),
         ("k_time", (), np.float64, "coupling between layers", "1"),
@@ -62,18 +61,15 @@ def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: 
     ]
     if bonds:
         rows.append(("sigma_sigma", ("level", "bond"), np.float64, "<0| s_i s_j |level> of the first sector", "1"))
-    scales = {
-        "sector": np.array([name.encode() for name in sectors]),
-        "level": np.arange(levels),
-        "site": np.arange(sites),
-        "bond": np.arange(bonds),
-    }
-    return Contents(scales, {}, tuple(Series(*row, SPECTRUM) for row in rows))
+    lengths = {"sector": len(sectors), "level": levels, "site": sites, "bond": bonds}
+    series = [Series(name, (STEP, *axes), kind, words, units) for name, axes, kind, words, units in rows]
+    names = Array(np.array([name.encode() for name in sectors]), ("sector",), "sector")
+    return Record({}, {}, {SPECTRUM: group_of(series, lengths, {"sector": names})})
 
 
-def values_of(contents: Contents) -> list[str]:
-    """Returns the names of the series that do not only say where a row belongs."""
-    return [series.name for series in contents.series if series.name not in _OF_POINT]
+def values_of(contents: Record) -> list[str]:
+    """Returns the names of the arrays with rows that do not only say where a row belongs."""
+    return [name for name in rows_in(contents.groups[SPECTRUM]) if name not in _OF_POINT]
 
 
 def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -188,13 +184,14 @@ def read(record: Record, model: Ising) -> TransferResult:
     points = max(1, int((group["sample"] == 0).sum()))
     shape, table = (model.samples, points), {}
     sectors = tuple(name.decode() for name in group["sector"].tolist())
-    contents = transfer_contents(model.sites, model.bonds, sectors, len(group["level"]))
+    levels = group["log_eigenvalue"].shape[2]
+    contents = transfer_contents(model.sites, model.bonds, sectors, levels)
     for name in values_of(contents):
         rows = np.asarray(group[name])
         whole = np.full((prod(shape), *rows.shape[1:]), np.nan if rows.dtype.kind == "f" else 0, rows.dtype)
         whole[: len(rows)] = rows
         table[_FIELDS.get(name, name)] = whole.reshape(*shape, *rows.shape[1:])
-    table.setdefault("sigma_sigma", np.empty((*shape, len(contents.scales["level"]), 0)))
+    table.setdefault("sigma_sigma", np.empty((*shape, levels, 0)))
     ladder = {name: np.full(points, np.nan) for name in ("k", "k_time")}
     for name, values in ladder.items():
         values[: len(group[name])] = group[name][:points]
