@@ -52,6 +52,7 @@ CONVENTIONS: Final = {
 }
 SEGMENTED: Final = 2**26  # bytes of the rows of a group beyond which its file has them in segments
 _PENDING: Final = 2**28  # bytes of rows that wait for their segment
+_OF_ATTRIBUTE: Final = 2**13  # bytes of the state below which an array is an attribute, which is written faster
 _STATE: Final = "state to go on from, for spinsim itself"
 SAME: Final = "same"
 """The attribute that names arrays of the state which stand elsewhere in the record and are not stored twice."""
@@ -212,8 +213,10 @@ class Recording:
         _put_best(record, self._best)
         if state is not None and self.file is not None:
             same = [name for name, array in state.items() if _is_same(array, record.get(self._saved_as.get(name, "")))]
-            own = {name: _named(array) for name, array in state.items() if name not in same}
-            record.groups[CHECKPOINT] = Record({"long_name": _STATE, SAME: " ".join(same)}, own)
+            own = {name: np.asarray(array) for name, array in state.items() if name not in same}
+            few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
+            arrays = {name: _named(array) for name, array in own.items() if name not in few}
+            record.groups[CHECKPOINT] = Record({"long_name": _STATE, SAME: " ".join(same), **few}, arrays)
         return record
 
     def _root(self) -> dict[str, str]:
@@ -307,7 +310,8 @@ def checkpoint_of(record: Record, saved_as: Mapping[str, str]) -> dict[str, npt.
     if CHECKPOINT not in record.groups:
         return None
     group = record.groups[CHECKPOINT]
-    own = {name: np.array(array.values) for name, array in group.arrays.items()}
+    few = {name: np.array(value) for name, value in group.attributes.items() if name not in ("long_name", SAME)}
+    own = few | {name: np.array(array.values) for name, array in group.arrays.items()}
     return own | {name: np.array(record[saved_as[name]]) for name in str(group.attributes[SAME]).split()}
 
 

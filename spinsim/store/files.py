@@ -7,7 +7,6 @@ never a row. Who reads sees one of these records, at any moment of a run.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 import os
@@ -118,7 +117,7 @@ def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[R
         if is_whole:
             raise
         raise damaged(path, "a part cannot be read") from error
-    if not is_whole and _digest(record) != seal.parts:
+    if not is_whole and hdf5.digest_of(record) != seal.parts:
         raise damaged(path, "parts of it are not as spinsim wrote them")
     return record, is_whole
 
@@ -152,13 +151,6 @@ def _named(file: h5py.File) -> hdf5.Named:
     return {path: set(names) for path, names in listed["groups"].items()}, set(listed["arrays"])
 
 
-def _digest(record: Record) -> str:
-    digest = hashlib.sha256()
-    for path, one in hdf5.parts(record):
-        digest.update(path.encode() + b"\0" + one)
-    return digest.hexdigest()
-
-
 def _with_parts(record: Record) -> Record:
     """The record with an attribute that lists what it has."""
     attributes = {name: value for name, value in record.attributes.items() if name != PARTS}
@@ -181,7 +173,7 @@ def write_into(disk: Disk, record: Record) -> sealed.Seal:
     record = _with_parts(record)
     image: Any = io.BytesIO() if record.nbytes <= _IN_MEMORY else disk
     with ThreadPoolExecutor(1) as beside:  # neither writing nor hashing holds the interpreter
-        parts = beside.submit(_digest, record)
+        parts = beside.submit(hdf5.digest_of, record)
         with h5py.File(image, "w", userblock_size=sealed.BYTES, libver=hdf5.LIBRARY) as file:
             hdf5.write_record(file, record)
         disk.check()

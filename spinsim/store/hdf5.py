@@ -8,9 +8,11 @@ measurements are. Arrays in segments become virtual datasets.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
 import mmap
 import re
-from collections.abc import Iterator, Mapping
+import zlib
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import h5py
@@ -25,26 +27,31 @@ _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK: Final = 2**17  # numbers of a chunk
 _SPARSE_CHUNK: Final = 2**13  # likewise, of an array that is mostly zeros
+_COMPACT: Final = 2**10  # bytes below which an array lies in its header
+_LEVEL: Final = 1  # of compression
 _SMALL: Final = 2**13  # bytes of an array that is stored as it is
 _MOST_FILLED: Final = 4
 """Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
-_OF_HDF5: Final = frozenset({"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
+_OF_HDF5: Final = frozenset(
+    {"empty", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"}
+)
 
 _OBJECT: Final = h5py.string_dtype()
 _TEXT: Final = h5py.h5t.py_create(_OBJECT, logical=True)
 _ONE: Final = h5py.h5s.create(h5py.h5s.SCALAR)
+_EMPTY: Final = "empty"
+"""The attribute of a group that has, as JSON, the axes, type, shape and words of its arrays without any numbers."""
 _WORDS: Final = {"long_name": "", "units": "1"}  # of arrays, and what they are where nothing is said
 _REFERENCES: Final = h5py.special_dtype(vlen=h5py.ref_dtype)
-_USED: Final = np.dtype([("dataset", h5py.ref_dtype), ("dimension", np.int32)])
+_LISTS: Final = h5py.h5t.py_create(_REFERENCES, logical=True)
+_TEXT_HERE, _LISTS_HERE = h5py.h5t.py_create(_OBJECT), h5py.h5t.py_create(_REFERENCES)  # as Python has them
 
 
 class _Scale(NamedTuple):
     """A dataset that names an axis, or has the coordinates along it."""
 
-    dataset: Any
     length: int
     reference: Any
-    used: list[tuple[Any, int]]  # references to the arrays that have this axis, and its number there
 
 
 class _Writer:
@@ -55,13 +62,16 @@ class _Writer:
     """
 
     def __init__(self, file: h5py.File) -> None:
-        self._root, self._shared = file.id, dict[str, _Scale]()
+        self._root, self._shared, self._kinds = file.id, dict[str, _Scale](), dict[np.dtype[Any], Any]()
         self._plain = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         self._plain.set_obj_track_times(False)
+        self._timeless = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
+        self._timeless.set_obj_track_times(False)
+        self._small = self._plain.copy()
+        self._small.set_layout(h5py.h5d.COMPACT)
 
     def write(self, record: Record) -> None:
         self._write_group(self._root, "", record)
-        self._name_users(self._shared)
 
     def _write_group(self, group: Any, path: str, record: Record) -> None:
         for name, value in sorted(record.attributes.items()):
@@ -70,77 +80,86 @@ class _Writer:
             else:
                 h5py.AttributeManager(h5py.Group(group))[name] = value
         own, arrays = dict[str, _Scale](), sorted(record.arrays.items())
+        empty = {name: _described(array) for name, array in arrays if not array.values.size}
+        if empty:
+            _add_text(group, _EMPTY, json.dumps(empty))
+            arrays = [(name, array) for name, array in arrays if name not in empty]
         for name, array in arrays:
             if array.axes == (name,):
                 dataset = self._write_array(group, name, array)
                 h5py.h5ds.set_scale(dataset, name.encode())
-                own[name] = self._scale(dataset, f"{path}/{name}", len(array.values))
+                own[name] = self._scale(f"{path}/{name}", len(array.values))
         for name, array in arrays:
             if array.axes != (name,):
-                dataset = self._write_array(group, name, array)
-                self._name_axes(dataset, f"{path}/{name}", array, own, group)
-        self._name_users(own)
+                self._name_axes(group, path, self._write_array(group, name, array), array, own)
         for name, below in sorted(record.groups.items()):
-            self._write_group(h5py.h5g.create(group, name.encode()), f"{path}/{name}", below)
+            self._write_group(h5py.h5g.create(group, name.encode(), gcpl=self._timeless), f"{path}/{name}", below)
 
-    def _scale(self, dataset: Any, path: str, length: int) -> _Scale:
-        return _Scale(dataset, length, self._reference(path), [])
+    def _scale(self, path: str, length: int) -> _Scale:
+        return _Scale(length, np.array([h5py.h5r.create(self._root, path.encode(), h5py.h5r.OBJECT)], h5py.ref_dtype))
 
-    def _reference(self, path: str) -> Any:
-        return h5py.h5r.create(self._root, path.encode(), h5py.h5r.OBJECT)
-
-    def _name_axes(self, dataset: Any, path: str, array: Array, own: dict[str, _Scale], group: Any) -> None:
-        """Say which scales an array has, as ``H5DSattach_scale`` does one by one."""
+    def _name_axes(self, group: Any, path: str, dataset: Any, array: Array, own: dict[str, _Scale]) -> None:
+        """Say which scales an array has, as ``H5DSattach_scale`` does, without its lists of their users."""
         if not array.axes:
             return
         scales = np.empty(len(array.axes), _REFERENCES)
-        reference, shape = self._reference(path), array.values.shape
-        for k, (axis, length) in enumerate(zip(array.axes, shape, strict=True)):
+        for k, (axis, length) in enumerate(zip(array.axes, array.values.shape, strict=True)):
             scale = own.get(axis) or self._shared.get(axis)
             if scale is None:
                 scale = self._shared[axis] = self._bare(self._root, "", axis, length)
             elif scale.length != length:
-                scale = own[axis] = self._bare(group, path.rpartition("/")[0], axis, length)
-            scales[k] = np.array([scale.reference], h5py.ref_dtype)
-            scale.used.append((reference, k))
-        kind = h5py.h5t.py_create(scales.dtype, logical=True)
-        h5py.h5a.create(dataset, b"DIMENSION_LIST", kind, h5py.h5s.create_simple(scales.shape)).write(scales)
-
-    def _name_users(self, scales: Mapping[str, _Scale]) -> None:
-        kind = h5py.h5t.py_create(_USED, logical=True)
-        for scale in scales.values():
-            if scale.used:
-                used = np.array(scale.used, _USED)
-                space = h5py.h5s.create_simple(used.shape)
-                h5py.h5a.create(scale.dataset, b"REFERENCE_LIST", kind, space).write(used)
+                scale = own[axis] = self._bare(group, path, axis, length)
+            scales[k] = scale.reference
+        space = h5py.h5s.create_simple(scales.shape)
+        h5py.h5a.create(dataset, b"DIMENSION_LIST", _LISTS, space).write(scales, _LISTS_HERE)
 
     def _bare(self, group: Any, path: str, name: str, length: int) -> _Scale:
         """A named axis without coordinates; it takes no room however long it is, as nothing is written into it."""
         space = h5py.h5s.create_simple((length,))
         dataset = h5py.h5d.create(group, name.encode(), h5py.h5t.STD_I8LE, space, self._plain)
         h5py.h5ds.set_scale(dataset, _BARE.format(length).encode())
-        return self._scale(dataset, f"{path}/{name}", length)
+        return self._scale(f"{path}/{name}", length)
 
     def _write_array(self, group: Any, name: str, array: Array) -> Any:
         values = array.values
         if isinstance(values, Stored):
             dataset = _stored(h5py.Group(group), name, values).id
         elif values.size > 1 and not any(values.strides):
-            how = {"chunks": _chunks(values.shape, _CHUNK), "fillvalue": values.flat[0]}
-            dataset = h5py.Group(group).create_dataset(name, values.shape, values.dtype, **how).id
+            dataset = self._create(group, name, values, _chunked(values, _CHUNK, values.flat[:1]))
         elif values.nbytes > _SMALL and _MOST_FILLED * np.count_nonzero(values) < values.size:
-            dataset = _sparse(h5py.Group(group), name, values)
+            dataset = self._write_sparse(group, name, values)
         else:
-            kind = h5py.h5t.py_create(values.dtype, logical=True)
-            space = h5py.h5s.create_simple(values.shape) if values.ndim else _ONE
-            dataset = h5py.h5d.create(group, name.encode(), kind, space, self._plain)
-            if values.size:
-                dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
+            dataset = self._create(group, name, values, self._small if values.nbytes < _COMPACT else self._plain)
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
         if (array.long_name, array.units) != tuple(_WORDS.values()):
             _add_text(dataset, "long_name", array.long_name)
             _add_text(dataset, "units", array.units)
         if values.dtype.kind == "S":
             _add_text(dataset, "_Encoding", "utf-8")  # netCDF's word for it: xarray reads text then
+        return dataset
+
+    def _create(self, group: Any, name: str, values: npt.NDArray[Any], how: Any) -> Any:
+        if values.dtype not in self._kinds:
+            self._kinds[values.dtype] = h5py.h5t.py_create(values.dtype, logical=True)
+        space = h5py.h5s.create_simple(values.shape) if values.ndim else _ONE
+        return h5py.h5d.create(group, name.encode(), self._kinds[values.dtype], space, how)
+
+    def _write_sparse(self, group: Any, name: str, values: npt.NDArray[Any]) -> Any:
+        """An array that is mostly zeros: chunks of nothing else take no room and no time, others are compressed."""
+        how = _chunked(values, _SPARSE_CHUNK)
+        dataset, chunk = self._create(group, name, values, how), how.get_chunk()
+        starts = itertools.product(*(range(0, n, step) for n, step in zip(values.shape, chunk, strict=True)))
+        is_empty = True
+        for start in starts:
+            part = values[tuple(slice(at, at + step) for at, step in zip(start, chunk, strict=True))]
+            # an array without any chunk would be read as one number that is repeated
+            if part.any() or (
+                is_empty and all(at + step >= n for at, step, n in zip(start, chunk, values.shape, strict=True))
+            ):
+                missing = [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)]
+                whole = np.pad(part, missing) if part.shape != chunk else np.ascontiguousarray(part)
+                dataset.write_direct_chunk(start, zlib.compress(whole.data, _LEVEL))
+                is_empty = False
         return dataset
 
 
@@ -150,21 +169,22 @@ def write_record(file: h5py.File, record: Record) -> None:
 
 
 def _add_text(item: Any, name: str, text: str) -> None:
-    h5py.h5a.create(item, name.encode(), _TEXT, _ONE).write(np.array(text, _OBJECT))
+    h5py.h5a.create(item, name.encode(), _TEXT, _ONE).write(np.array(text, _OBJECT), _TEXT_HERE)
 
 
-def _sparse(group: h5py.Group, name: str, values: npt.NDArray[Any]) -> Any:
-    """An array that is mostly zeros: chunks of nothing else take no room and no time, others are compressed."""
-    chunks = _chunks(values.shape, _SPARSE_CHUNK)
-    how: dict[str, Any] = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
-    dataset = group.create_dataset(name, values.shape, values.dtype, chunks=chunks, **how)
-    is_empty = True
-    for where in dataset.iter_chunks():
-        if values[where].any():
-            dataset[where], is_empty = values[where], False
-    if is_empty:  # else it would be read as one number that is repeated
-        dataset[where] = values[where]
-    return dataset.id
+def _chunked(values: npt.NDArray[Any], room: int, fill: npt.NDArray[Any] | None = None) -> Any:
+    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    how.set_obj_track_times(False)
+    how.set_chunk(_chunks(values.shape, room))
+    if fill is None:
+        how.set_deflate(_LEVEL)
+    else:
+        how.set_fill_value(fill)
+    return how
+
+
+def _described(array: Array) -> list[Any]:
+    return [array.axes, array.values.dtype.str, array.values.shape, array.long_name, array.units]
 
 
 def _stored(group: h5py.Group, name: str, values: Stored) -> h5py.Dataset:
@@ -199,6 +219,8 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
     if named is not None:
         attributes &= named[0][where]
     record = Record({name: _text(group.attrs[name]) for name in sorted(attributes)})
+    for name, (axes, kind, shape, *words) in json.loads(group.attrs.get(_EMPTY, "{}")).items():
+        record.arrays[name] = Array(np.empty(shape, kind), tuple(axes), *words)
     for name in group:
         own = f"{where}/{name}".lstrip("/")
         if named is not None and own not in named[0] and own not in named[1]:
@@ -208,9 +230,10 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
             record.groups[name] = read_group(item, path, lazy, named)
         elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
             is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
-            values = Stored.in_file(item, path) if is_lazy else _values(item)
-            words = {key: _read_text(item.id, key, usual) for key, usual in _WORDS.items()}
-            record.arrays[name] = Array(values, _axes(item, name), **words)
+            values: Any = Stored.in_file(item, path) if is_lazy else _values(item)
+            own_words = {key: _read_text(item.id, key, usual) for key, usual in _WORDS.items()}
+            record.arrays[name] = Array(values, _axes(item, name, opens_scales=named is not None), **own_words)
+    record.arrays = dict(sorted(record.arrays.items()))
     return record
 
 
@@ -271,7 +294,8 @@ def _values(item: h5py.Dataset) -> Any:
     return item[...]
 
 
-def _axes(item: h5py.Dataset, name: str) -> tuple[str, ...]:
+def _axes(item: h5py.Dataset, name: str, opens_scales: bool) -> tuple[str, ...]:
+    """Names of the axes of an array; whoever opens their scales too is told of damage of these."""
     if h5py.h5ds.is_scale(item.id):
         return (name,)
     axes, number = [f"{name}_axis_{k}" for k in range(item.ndim)], b"DIMENSION_LIST"
@@ -280,29 +304,36 @@ def _axes(item: h5py.Dataset, name: str) -> tuple[str, ...]:
         h5py.h5a.open(item.id, number).read(scales)
         for k, of_axis in enumerate(scales):
             if len(of_axis):
+                if opens_scales:
+                    h5py.h5r.dereference(of_axis[0], item.id)
                 axes[k] = h5py.h5r.get_name(of_axis[0], item.id).decode().rpartition("/")[2]
     return tuple(axes)
 
 
-def parts(record: Record, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-    """Path and SHA-256 of each array, and of each group's attributes, in the order of their names."""
-    yield f"{prefix}@", hashlib.sha256(repr(sorted(_plain(record.attributes).items())).encode()).digest()
-    for name in sorted(record.arrays):
-        array = record.arrays[name]
-        digest = hashlib.sha256(repr((array.axes, array.long_name, array.units)).encode())
-        digest.update(repr((array.values.dtype.str, array.values.shape)).encode())
-        if isinstance(array.values, Stored) and array.values.is_virtual:
-            digest.update(array.values.identity())
-        elif isinstance(array.values, Stored):
-            for _, rows in array.values.pieces():
+def digest_of(record: Record) -> str:
+    """SHA-256 of all arrays and attributes of a record, in hexadecimal, in the order of their names."""
+    digest = hashlib.sha256()
+    _add_to(digest, record, "")
+    return digest.hexdigest()
+
+
+def _add_to(digest: Any, record: Record, prefix: str) -> None:
+    digest.update(repr((prefix, sorted(_plain(record.attributes).items()))).encode())
+    for name, array in sorted(record.arrays.items()):
+        values = array.values
+        about = f"{prefix}{name}", array.axes, array.long_name, array.units, values.dtype.str, values.shape
+        digest.update(repr(about).encode())
+        if isinstance(values, Stored) and values.is_virtual:
+            digest.update(values.identity())
+        elif isinstance(values, Stored):
+            for _, rows in values.pieces():
                 digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
-        elif array.values.size and not any(array.values.strides):
-            digest.update(array.values.flat[0].tobytes())
+        elif values.size and not any(values.strides):
+            digest.update(values.flat[0].tobytes())
         else:
-            digest.update(np.ascontiguousarray(array.values).reshape(-1).view(np.uint8).data)
-        yield prefix + name, digest.digest()
-    for name in sorted(record.groups):
-        yield from parts(record.groups[name], f"{prefix}{name}/")
+            digest.update(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+    for name, group in sorted(record.groups.items()):
+        _add_to(digest, group, f"{prefix}{name}/")
 
 
 def _plain(attributes: dict[str, Any]) -> dict[str, str]:

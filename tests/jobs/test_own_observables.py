@@ -119,7 +119,7 @@ def test_a_file_goes_on_with_the_function_given_again(result, tmp_path) -> None:
     for name in MEASURE:
         assert np.array_equal(whole.measured[name], result.measured[name]), name
     with h5py.File(path) as file:
-        assert file["measurements/G_x"].dims[4][0].name == "/measurements/G_x_axis_0"
+        assert file["measurements/G_x"].dims[4][0].name.endswith("/G_x_axis_0")
 
 
 def test_on_the_command_line(tmp_path, capsys, monkeypatch) -> None:

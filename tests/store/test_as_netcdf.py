@@ -54,6 +54,7 @@ def test_the_netcdf_library_opens_every_group(path) -> None:
 def test_a_running_file_opens_as_a_tree(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
+        patch.setattr("spinsim.engine.cpu.AT_ONCE", 1)
         at_row(patch, 5, interrupt)
         assert run(capsys, monkeypatch, *RUNS["temper"].split(), "--checkpoint-every", 0).status == 130
     with warnings.catch_warnings():
