@@ -80,7 +80,7 @@ class _Writer:
             else:
                 h5py.AttributeManager(h5py.Group(group))[name] = value
         own, arrays = dict[str, _Scale](), sorted(record.arrays.items())
-        empty = {name: _described(array) for name, array in arrays if not array.values.size}
+        empty = {name: _described(a) for name, a in arrays if 0 in a.values.shape and not isinstance(a.values, Stored)}
         if empty:
             _add_text(group, _EMPTY, json.dumps(empty))
             arrays = [(name, array) for name, array in arrays if name not in empty]
