@@ -279,7 +279,8 @@ class RunFile:
         self.flush()  # whose error comes before further rows are written
         folder = segments.folder_of_segments(self.path)
         name = folder / f"{group.replace('/', '.')}-{number:06d}.h5"
-        record = Record({}, {key: Array(rows, ("row", *map(str, range(1, rows.ndim)))) for key, rows in arrays.items()})
+        axes = {key: ("row", *(f"{key}_axis_{k}" for k in range(1, rows.ndim))) for key, rows in arrays.items()}
+        record = Record({}, {key: Array(rows, axes[key]) for key, rows in arrays.items()})
         return self._thread.submit(_written_segment, name, record, self.path.parent).result()
 
     def close(self) -> None:

@@ -27,7 +27,6 @@ _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK: Final = 2**17  # numbers of a chunk
 _SPARSE_CHUNK: Final = 2**13  # likewise, of an array that is mostly zeros
-_COMPACT: Final = 2**10  # bytes below which an array lies in its header
 _LEVEL: Final = 1  # of compression
 _SMALL: Final = 2**13  # bytes of an array that is stored as it is
 _MOST_FILLED: Final = 4
@@ -67,8 +66,6 @@ class _Writer:
         self._plain.set_obj_track_times(False)
         self._timeless = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
         self._timeless.set_obj_track_times(False)
-        self._small = self._plain.copy()
-        self._small.set_layout(h5py.h5d.COMPACT)
 
     def write(self, record: Record) -> None:
         self._write_group(self._root, "", record)
@@ -129,7 +126,7 @@ class _Writer:
         elif values.nbytes > _SMALL and _MOST_FILLED * np.count_nonzero(values) < values.size:
             dataset = self._write_sparse(group, name, values)
         else:
-            dataset = self._create(group, name, values, self._small if values.nbytes < _COMPACT else self._plain)
+            dataset = self._create(group, name, values, self._plain)
             dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values))
         if (array.long_name, array.units) != tuple(_WORDS.values()):
             _add_text(dataset, "long_name", array.long_name)
