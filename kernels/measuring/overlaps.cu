@@ -215,6 +215,11 @@ struct Successive {
 };
 CHECK_STRUCT(Successive, engine.measuring.cuda_comparison.SUCCESSIVE);
 
+// The pairs of a measurement whose numbers begin `words` of 64 bits behind.
+__device__ __forceinline__ Pairs pairs_behind(const Pairs& first, size_t words) {
+    return {first.holder + 2 * words, first.copies, first.replicas, first.temperatures, first.count};
+}
+
 // Compares replica-packed copies: parts and their shares in x, samples of Successive in z.
 template <u32 COLUMNS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
@@ -223,7 +228,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(
     const Items& items = part_of(parts, share);
     const PackedReplicas replicas = {state + (size_t)which.state() * blocks * sites * 4, sites};
     const size_t skipped = which.skipped();
-    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, which.sample(), totals.behind(skipped), pairs.behind(skipped));
+    count_items<COLUMNS>(replicas, 4 * blocks, tiles, items, share, which.sample(), totals.behind(skipped),
+                         pairs_behind(pairs, skipped));
 }
 
 // Compares unpacked copies likewise.
@@ -233,7 +239,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void differing_spins(
     const Items& items = part_of(parts, share);
     const UnpackedReplicas replicas = {state + (size_t)which.state() * sites * width, width};
     const size_t skipped = which.skipped();
-    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, which.sample(), totals.behind(skipped), pairs.behind(skipped));
+    count_items<0>(replicas, (width + 31) / 32, tiles, items, share, which.sample(), totals.behind(skipped),
+                   pairs_behind(pairs, skipped));
 }
 
 // Says what becomes of the sums of a part: totals[sample][pair] less twice them; of a layer each, with cosines and sines of

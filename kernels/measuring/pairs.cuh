@@ -9,11 +9,6 @@ struct Pairs {
     const int2* copies;  // [q]
     size_t replicas, temperatures, count;
 
-    // The same of a measurement whose numbers begin `words` of 64 bits behind.
-    __device__ __forceinline__ Pairs behind(size_t words) const {
-        return {holder + 2 * words, copies, replicas, temperatures, count};
-    }
-
     __device__ __forceinline__ int2 of(u32 sample, u32 pair) const {
         const int* const of_sample = holder + (size_t)sample * replicas;
         if (pair >= count) return make_int2(of_sample[pair - count], -1);
