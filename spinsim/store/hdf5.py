@@ -31,15 +31,13 @@ _LEVEL: Final = 1  # of compression
 _SMALL: Final = 2**13  # bytes of an array that is stored as it is
 _MOST_FILLED: Final = 4
 """Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
-_OF_HDF5: Final = frozenset(
-    {"empty", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"}
-)
+_EMPTY: Final = "empty"
+"""The attribute of a group that has, as JSON, the axes, type, shape and words of its arrays without any numbers."""
+_OF_HDF5: Final = frozenset({_EMPTY, "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
 
 _OBJECT: Final = h5py.string_dtype()
 _TEXT: Final = h5py.h5t.py_create(_OBJECT, logical=True)
 _ONE: Final = h5py.h5s.create(h5py.h5s.SCALAR)
-_EMPTY: Final = "empty"
-"""The attribute of a group that has, as JSON, the axes, type, shape and words of its arrays without any numbers."""
 _WORDS: Final = {"long_name": "", "units": "1"}  # of arrays, and what they are where nothing is said
 _REFERENCES: Final = h5py.special_dtype(vlen=h5py.ref_dtype)
 _LISTS: Final = h5py.h5t.py_create(_REFERENCES, logical=True)
@@ -62,10 +60,7 @@ class _Writer:
 
     def __init__(self, file: h5py.File) -> None:
         self._root, self._shared, self._kinds = file.id, dict[str, _Scale](), dict[np.dtype[Any], Any]()
-        self._plain = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-        self._plain.set_obj_track_times(False)
-        self._timeless = h5py.h5p.create(h5py.h5p.GROUP_CREATE)
-        self._timeless.set_obj_track_times(False)
+        self._plain, self._timeless = (_untimed(kind) for kind in (h5py.h5p.DATASET_CREATE, h5py.h5p.GROUP_CREATE))
 
     def write(self, record: Record) -> None:
         self._write_group(self._root, "", record)
@@ -169,9 +164,15 @@ def _add_text(item: Any, name: str, text: str) -> None:
     h5py.h5a.create(item, name.encode(), _TEXT, _ONE).write(np.array(text, _OBJECT), _TEXT_HERE)
 
 
-def _chunked(values: npt.NDArray[Any], room: int, fill: npt.NDArray[Any] | None = None) -> Any:
-    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+def _untimed(kind: Any) -> Any:
+    """Properties of what is created, without the time of it, so that equal records have equal bytes."""
+    how = h5py.h5p.create(kind)
     how.set_obj_track_times(False)
+    return how
+
+
+def _chunked(values: npt.NDArray[Any], room: int, fill: npt.NDArray[Any] | None = None) -> Any:
+    how = _untimed(h5py.h5p.DATASET_CREATE)
     how.set_chunk(_chunks(values.shape, room))
     if fill is None:
         how.set_deflate(_LEVEL)
