@@ -93,7 +93,7 @@ def test_the_file_holds_the_pre_run(do, capsys, monkeypatch) -> None:
     path = do(f"{COMMAND} --sweeps 100")
     with h5py.File(path) as file:
         ladders, rates = file["placement/temperature"], file["placement/swap_rate"]
-        assert ladders.dims[0][0].name == "/placement/iteration"
+        assert ladders.dims[0][0].name == "/iteration"
         assert ladders.attrs["units"] == "coupling unit / k_B"
         assert len(ladders) == len(ITERATIONS) + 1
         for ladder, rate in zip(ladders[...], rates[...], strict=True):
