@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, another_path
 from spinsim.machine.threads import stopping_on_signals
-from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.result import result_of
 from spinsim.run import identity
@@ -26,9 +25,9 @@ from spinsim.run.recording import Recording
 from spinsim.sampling import BestSlices, InField
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import with_configurations
-from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of_sums, room_of
+from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of_sums, group_of_best, room_of
 from spinsim.store.files import check_disk, read
-from spinsim.store.models import stored_bytes
+from spinsim.store.models import best_in, stored_bytes
 
 Row = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
 
@@ -36,14 +35,11 @@ Row = Mapping[str, Any]  # of a file: a value for each series by its name, and `
 class Run:
     """A run under way, as the loop below sees it."""
 
-    saved_as: Mapping[str, str] = {}
-    """Paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
     rewrites_rows: ClassVar[bool] = False  # True where rows may be written again, so that none go into segments
 
     contents: Record  # its record without rows
     planned: int  # rows that it is to have
     where: Mapping[str, str]  # root attributes that say on which engine and devices it runs
-    replicas: int = 0  # of each sample, whose lowest states a file keeps
     constant_bytes: int = 0  # of its file, beside rows, sums and the model
     thin: int = 1  # rows of the shorter run that is made longer for each one that its file keeps
     is_complete: bool = True  # False at the end of a run whose rows lack something that a resumed one tries again
@@ -53,18 +49,18 @@ class Run:
         raise NotImplementedError
 
     def state(self) -> Arrays:
-        """The state from which the run can go on, as a checkpoint holds it; arrays that do not change later."""
+        """The state from which the run can go on, by name, with all arrays of its record but rows, by path.
+
+        None of them changes later.
+        """
         return {}
 
-    def final_state(self) -> Arrays | None:
-        """The state of the finished run from which it can be made longer; None where it cannot."""
-        return None
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        """Arrays of the record of a run that is done, by path, and the state from which it may be made longer."""
+        return {}, None
 
     def restore(self, saved: Arrays) -> None:
         """Go on from a state that a checkpoint holds."""
-
-    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
-        """Record what is written anew at every checkpoint and at the end, where the run has this state."""
 
 
 class ReplicaRun(Run):
@@ -76,23 +72,23 @@ class ReplicaRun(Run):
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self.plan, self.saving, self.watch, self.engine = plan, saving, watch, engine
         self.best = Best(engine.model, engine.replicas)
-        self.planned, self.save_every, self.replicas = plan.rows, plan.save_every, engine.replicas
-        self.constant_bytes = 8 * engine.replicas * plan.model.samples + 2**17
+        self.planned, self.save_every, self.constant_bytes = plan.rows, plan.save_every, 2**17
         kind = "cpu" if engine.device_name == "cpu" else "cuda"
         many = f"{engine.devices} x " if engine.devices > 1 else ""
         self.where = {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
     def set_contents(self, measured: Record) -> None:
-        """Take the contents of the record, with room for configurations where they are saved."""
+        """Take the contents of the record, with room for lowest states, and for configurations where they are saved."""
         self.contents = with_configurations(measured, self.save_every, self.engine.model.sites)
+        self.contents.groups[BEST] = group_of_best(self.best.energy, self.best.spins)
         if self.plan.start is not None:
             words = "initial configurations, one for all where an axis has length 1"
             start = Array(self.plan.start, ("sample", "replica", "site"), words)
             self.contents.groups[START] = Record({}, {"spins": start})
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        best = arrays_of_best(self.best.energy, self.best.spins, "best_")
-        return self.engine.snapshot() | {name: array.copy() for name, array in best.items()}
+        best = arrays_of_best(self.best.energy, self.best.spins)
+        return self.engine.snapshot() | {path: array.copy() for path, array in best.items()}
 
     def restore(self, saved: Arrays) -> None:
         check_stored_state(self.plan.path, saved, self.state())
@@ -101,12 +97,7 @@ class ReplicaRun(Run):
     def set_state(self, saved: Arrays) -> None:
         """Go on from a state of the form that ``state`` returns."""
         self.engine.restore(saved)
-        self.best.energy, sites = saved["best_energy"], self.engine.model.sites
-        self.best.spins = States(saved["best_bits"], sites) if "best_bits" in saved else saved["best_spins"]
-
-    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
-        if np.isfinite(self.best.energy).all():
-            recording.write_best(self.best.energy, self.best.spins)
+        self.best.energy, self.best.spins = best_in(saved, self.engine.model.sites)
 
     def with_spins(self, row: Row, spins: Spins, holder: Holder = None) -> Row:
         """Returns a row together with the configurations of its moment, if they are saved at this row.
@@ -134,17 +125,13 @@ class ReplicaRun(Run):
 
     def _file_bytes(self, may_go_on: bool) -> int:
         """Size of the finished file at most."""
-        saved = sum(np.asarray(array).nbytes for array in self.state().values()) if may_go_on else 0
-        spins = self.best.spins.bits if isinstance(self.best.spins, States) else self.best.spins
-        lowest = self.best.energy.nbytes + spins.nbytes
-        model = stored_bytes(self.engine.model)
-        return room_of(self.contents, self.planned) + bytes_of_sums(self.contents) + saved + lowest + model
+        state = self.state() if may_go_on else {}
+        saved = sum(np.asarray(array).nbytes for name, array in state.items() if "/" not in name)
+        of_record = room_of(self.contents, self.planned) + bytes_of_sums(self.contents)
+        return of_record + saved + stored_bytes(self.engine.model)
 
     def updates_done(self) -> int:
         return int(self.engine.half_sweep // self.engine.colours) * updates_a_sweep(self.engine)
-
-
-_BEST: Final = {f"best_{name}": f"{BEST}/{name}" for name in ("energy", "spins", "bits")}
 
 
 def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
@@ -158,8 +145,7 @@ def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stor
     if stored is None or plan.extends:
         constant = stored_bytes(plan.model) + run.constant_bytes
         check_disk(plan.path, room_of(run.contents, run.planned) + 3 * bytes_of_sums(run.contents) + constant)
-    saved_as = _BEST | dict(run.saved_as) if run.replicas else {}
-    with recording.in_file(stored, run.replicas, saved_as, run.thin, not run.rewrites_rows):
+    with recording.in_file(stored, run.thin, not run.rewrites_rows):
         return execute(run, recording, saving)
 
 
@@ -172,13 +158,9 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
         if row is not None:
             recording.write(row)
             continue
-        state = run.state()
-        run.write_sums(recording, state)
-        recording.save(state, wait=run.rewrites_rows)
+        recording.save(run.state(), wait=run.rewrites_rows)
         saving.saved()
-    final = run.final_state()
-    run.write_sums(recording, final)
-    return recording.finish(final) if run.is_complete else recording.end()
+    return recording.end(*run.ended(), is_finished=run.is_complete)
 
 
 def _stored_at(path: Path) -> Record | None:

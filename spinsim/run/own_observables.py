@@ -305,7 +305,6 @@ class OwnSums:
             for name, shape in shapes.items()
             for part in _PARTS
         }
-        self.saved_as = {_saved(*key): f"{REDUCED}/{'_'.join(key)}" for key in self._arrays if key[1] in _IN_FILE}
 
     def in_contents(self, contents: Record) -> Record:
         """Returns contents that have the sums too."""
@@ -346,20 +345,18 @@ class OwnSums:
                 mean = waiting[:, level] + mean
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by the names under which checkpoints hold them."""
-        return {_saved(*key): array.copy() for key, array in self._arrays.items()}
-
-    def datasets(self, state: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-        return {path: state[name] for name, path in self.saved_as.items()}
+        """Return copies of all arrays, those that files hold by path."""
+        return {_where(*key): array.copy() for key, array in self._arrays.items()}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], measurements: int) -> None:
         self.measurements = measurements
         for key, array in self._arrays.items():
-            array[...] = saved[_saved(*key)]
+            array[...] = saved[_where(*key)]
 
 
-def _saved(name: str, part: str) -> str:
-    return f"own_{name}_{part}"
+def _where(name: str, part: str) -> str:
+    """Path of an array that a file holds, or its name in checkpoints."""
+    return f"{REDUCED}/{name}_{part}" if part in _IN_FILE else f"own_{name}_{part}"
 
 
 def sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:

@@ -11,25 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.machine.memory import require
-from spinsim.model.ising import Ising
-from spinsim.packing import States, packed_spins
 from spinsim.record import Array, Record
 from spinsim.run import identity
 from spinsim.store import files
-from spinsim.store.contents import (
-    BEST,
-    BITS,
-    BYTE,
-    ENERGY,
-    Arrays,
-    BestSpins,
-    arrays_of_best,
-    every_of,
-    has_rows,
-    is_to_come,
-    room_of_group,
-    rows_in,
-)
+from spinsim.store.contents import BEST, Arrays, every_of, has_rows, is_to_come, room_of_group, rows_in
 from spinsim.store.models import record_of_model
 from spinsim.store.sealed import SCHEMA
 from spinsim.store.segments import LISTED, Segment, Stored, listed
@@ -54,8 +39,8 @@ SEGMENTED: Final = 2**26  # bytes of the rows of a group beyond which its file h
 _PENDING: Final = 2**28  # bytes of rows that wait for their segment
 _OF_ATTRIBUTE: Final = 2**13  # bytes of the state below which an array is an attribute, which is written faster
 _STATE: Final = "state to go on from, for spinsim itself"
-SAME: Final = "same"
-"""The attribute that names arrays of the state which stand elsewhere in the record and are not stored twice."""
+ELSEWHERE: Final = "elsewhere"
+"""The attribute with the paths of arrays of the state that stand elsewhere in the record and are not stored twice."""
 
 
 class TimedError(Exception):
@@ -80,36 +65,25 @@ class Recording:
     ) -> None:
         self._plan, self._contents, self._planned, self._about = plan, contents, rows, dict(about)
         self._in_words, self._keeps_rows, self._rows = in_words, keeps_rows, 0
-        self._sums: dict[str, npt.NDArray[Any]] = {}
-        self._best: dict[str, npt.NDArray[Any]] = {}
+        self._sums: dict[str, npt.NDArray[Any]] = {}  # by path
         self.file: files.RunFile | None = None
         self._growing = {name: group for name, group in contents.groups.items() if rows_in(group)}
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
-        self._is_in_file, self._saved_as = False, dict[str, str]()
+        self._is_in_file = False
         self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
 
     @contextlib.contextmanager
-    def in_file(
-        self,
-        stored: Record | None,
-        best_of: int,
-        saved_as: Mapping[str, str],
-        thin: int = 1,
-        in_segments: bool = True,
-    ) -> Iterator[None]:
+    def in_file(self, stored: Record | None, thin: int = 1, in_segments: bool = True) -> Iterator[None]:
         """Record into the file of the plan, a new one where ``stored`` is None; else its rows are taken over.
 
-        Files keep the lowest states of ``best_of`` replicas of each sample, and of a run that was made longer one of
-        ``thin`` rows. ``saved_as`` has the paths of datasets that say the same as arrays of checkpoints, by the names
-        of these arrays: they are stored once. ``in_segments`` is False where rows may be written again.
+        Of a run that was made longer one of ``thin`` rows is kept. ``in_segments`` is False where rows may be written
+        again.
         """
-        self._is_in_file, self._saved_as = True, dict(saved_as)
+        self._is_in_file = True
         for name, group in self._growing.items():
             if in_segments and room_of_group(group, self._planned) > SEGMENTED:
                 self._segmented[name] = _Pending(name, group)
-        if best_of:
-            self._best = _no_best(self._plan.model, best_of)
         self._make_room()
         if stored is None:
             self._about["created"] = files.stamp()
@@ -161,33 +135,25 @@ class Recording:
             for key, values in self._kept[name].items():
                 values[number - 1] = row[key]
 
-    def write_again(self, values: Arrays) -> None:
-        """Replace datasets by path; of a run in a file they are copied, as they may be written later."""
-        self._sums.update({path: np.array(value) for path, value in values.items()} if self.file else values)
-
-    def write_best(self, energy: npt.NDArray[np.float64], spins: BestSpins) -> None:
-        """Take in the lowest states met so far."""
-        if not isinstance(spins, States) and not self._plan.model.graph.is_listed:
-            spins = States(packed_spins(spins), spins.shape[1])
-        arrays = arrays_of_best(energy, spins, f"{BEST}/")
-        self._best = {path: array.copy() for path, array in arrays.items()} if self.file else arrays
-
     def save(self, state: Arrays, wait: bool = True) -> None:
         """Write all so far into the file, with the state from which the run goes on."""
         if self.file is not None:
+            self._take(state)
             for pending in self._segmented.values():
                 self._flush(pending)
             self.file.write(self.record(state), wait)
 
-    def finish(self, state: Arrays | None = None) -> Record:
-        """Return the record of the finished run, which its file has then; with ``state`` it may be made longer."""
+    def _take(self, arrays: Arrays) -> None:
+        """Take in those arrays that have a path; they may not change later."""
+        self._sums.update({path: array for path, array in arrays.items() if "/" in path})
+
+    def end(self, arrays: Arrays, state: Arrays | None = None, is_finished: bool = True) -> Record:
+        """Return the record of the run with arrays by path, which its file has then; with ``state`` it may go on."""
         if not self._keeps_rows:
             raise TimedError
-        self._about["finished"] = files.stamp()
-        return self.end(state)
-
-    def end(self, state: Arrays | None = None) -> Record:
-        """Return the record as it is now, and write it into the file."""
+        self._take(arrays)
+        if is_finished:
+            self._about["finished"] = files.stamp()
         if self.file is None:
             return self.record(None)
         for pending in self._segmented.values():
@@ -208,15 +174,15 @@ class Recording:
         if self._is_in_file:
             record.groups["model"] = record_of_model(self._plan.model)
         for name, group in self._contents.groups.items():
-            if any(f"{name}/{key}" in self._sums or _is_known(key, one) for key, one in group.arrays.items()):
+            known = (f"{name}/{key}" in self._sums or _is_known(key, one) for key, one in group.arrays.items())
+            if any(known) or (name == BEST and self._is_in_file):
                 record.groups[name] = self._group(name, group)  # others are sums of a run that has not begun
-        _put_best(record, self._best)
         if state is not None and self.file is not None:
-            same = [name for name, array in state.items() if _is_same(array, record.get(self._saved_as.get(name, "")))]
-            own = {name: np.asarray(array) for name, array in state.items() if name not in same}
+            elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
+            own = {_name_of(name): np.asarray(array) for name, array in state.items() if name not in elsewhere}
             few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
             arrays = {name: _named(array) for name, array in own.items() if name not in few}
-            record.groups[CHECKPOINT] = Record({"long_name": _STATE, SAME: " ".join(same), **few}, arrays)
+            record.groups[CHECKPOINT] = Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
         return record
 
     def _root(self) -> dict[str, str]:
@@ -273,13 +239,10 @@ class Recording:
                 for key, values in taken.items():
                     self._kept[name][key][:rows] = values
         self._sums = {path: stored[path] for path, one in self._contents.paths() if is_to_come(one) and path in stored}
-        if BEST in stored.groups:
-            best = stored.groups[BEST].arrays
-            self._best = {f"{BEST}/{name}": best[name].values for name in ("energy", "spins", "bits") if name in best}
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
         """The state from which the run of the file goes on; None before the first."""
-        return None if self.file is None else checkpoint_of(self.file.record, self._saved_as)
+        return None if self.file is None else checkpoint_of(self.file.record)
 
 
 def _is_known(name: str, array: Array) -> bool:
@@ -287,39 +250,25 @@ def _is_known(name: str, array: Array) -> bool:
     return not is_to_come(array) and array.axes != (name,)
 
 
-def _no_best(model: Ising, replicas: int) -> dict[str, npt.NDArray[Any]]:
-    """Lowest states of a run that has met none yet, by path."""
-    is_listed = model.graph.is_listed
-    name, length = ("spins", model.sites) if is_listed else ("bits", -(-model.sites // 8))
-    nothing = np.broadcast_to(np.zeros((), np.int8 if is_listed else np.uint8), (model.samples, length))
-    return {f"{BEST}/energy": np.full((model.samples, replicas), np.nan), f"{BEST}/{name}": nothing}
-
-
-def _put_best(record: Record, best: Mapping[str, npt.NDArray[Any]]) -> None:
-    for path, array in best.items():
-        axes, words, units = _BEST_IN_WORDS[path.rpartition("/")[2]]
-        record.put(path, Array(array, axes, words, units))
-
-
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
-    return isinstance(other, np.ndarray) and other.dtype == array.dtype and np.array_equal(array, other)
+    is_array = isinstance(other, np.ndarray) and other.dtype == array.dtype
+    return other is array or (is_array and np.array_equal(array, other))
 
 
-def checkpoint_of(record: Record, saved_as: Mapping[str, str]) -> dict[str, npt.NDArray[Any]] | None:
+def _name_of(path: str) -> str:
+    """Name in a checkpoint of an array that the record has otherwise."""
+    return path.replace("/", ".")
+
+
+def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:
     """The state that a record holds, with the arrays that stand elsewhere in it; None without one."""
     if CHECKPOINT not in record.groups:
         return None
     group = record.groups[CHECKPOINT]
-    few = {name: np.array(value) for name, value in group.attributes.items() if name not in ("long_name", SAME)}
-    own = few | {name: np.array(array.values) for name, array in group.arrays.items()}
-    return own | {name: np.array(record[saved_as[name]]) for name in str(group.attributes[SAME]).split()}
-
-
-_BEST_IN_WORDS: Final = {
-    "energy": (("sample", "replica"), "lowest energy met", ENERGY),
-    "spins": (("sample", "site"), "state of lowest energy met", "1"),
-    "bits": (("sample", BYTE), f"state of lowest energy met, {BITS}", "1"),
-}
+    few = {name: value for name, value in group.attributes.items() if name not in ("long_name", ELSEWHERE)}
+    own = few | {name: array.values for name, array in group.arrays.items()}
+    saved = {name.replace(".", "/"): np.array(value) for name, value in own.items()}
+    return saved | {path: np.array(record[path]) for path in str(group.attributes[ELSEWHERE]).split()}
 
 
 class _Pending:

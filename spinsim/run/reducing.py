@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.engine.measuring.cpu_reduction import Best
-from spinsim.engine.measuring.reduction import PREFIX, Reduced, empty_arrays
+from spinsim.engine.measuring.reduction import Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.packing import States, packed_spins
@@ -76,8 +76,6 @@ _STORED: Final = {
 the others too."""
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes along terms, whose names are among the labels of the group."""
-SUMS: Final = {f"{PREFIX}{name}": f"{REDUCED}/{name}" for name in _STORED}
-"""Their paths, by the names under which checkpoints hold them."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
 """Series that are kept beside any others: the energy, or of quantum runs what it is made of, with the axis of times."""
 _OF_LIMIT: Final = 4
@@ -160,6 +158,11 @@ def sums_group(reduced: Reduced, stride: int, axis: str, ladder: Array) -> Recor
     return group_of(series, lengths, {axis: ladder}, {STRIDE: stride, LABELS: json.dumps(labels)})
 
 
+def _where(name: str) -> str:
+    """Path of an array that a file holds, or its name in checkpoints."""
+    return f"{REDUCED}/{name}" if name in _STORED else f"{REDUCED}_{name}"
+
+
 def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
     """Return the shapes and types of the arrays that a file holds, by name."""
     arrays = reduced.arrays()
@@ -222,15 +225,11 @@ class MeasurementSums:
                 best.spins[sample] = lowest.spins(sample)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all arrays by the names under which checkpoints hold them."""
+        """Return all arrays, those that files hold by path."""
         begun = self.reduction.measurements > 0
         arrays = self.reduction.state() if begun else empty_arrays(self.reduced)
-        return {f"{PREFIX}{name}": array for name, array in arrays.items()}
-
-    def datasets(self, state: Arrays) -> dict[str, npt.NDArray[Any]]:
-        return {f"{REDUCED}/{name}": state[f"{PREFIX}{name}"] for name in _stored(self.reduced)}
+        return {_where(name): array for name, array in arrays.items()}
 
     def restore(self, saved: Arrays, best: Best) -> None:
-        arrays = {name: saved[f"{PREFIX}{name}"] for name in self.reduced.arrays()}
-        self.reduction.restore(arrays)
+        self.reduction.restore({name: saved[_where(name)] for name in self.reduced.arrays()})
         self.reduction.restore_lowest(best.energy, best.spins)

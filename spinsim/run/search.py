@@ -129,12 +129,6 @@ class Searched(Outcome):
         return {"search_sweeps": self.done, "search_restarts": self.restarts or 0, **super().numbers}
 
 
-SUMS: Final = {s.name: f"{GROUP}/{s.name}" for s in Searched.series() if s not in Searched.OWN}
-"""Paths of what is written again and again, by the names under which checkpoints hold it."""
-RESTARTS: Final = f"{GROUP}/restarts"
-"""Path of the number of restarts of a search that was one run; searches that have none, and older files, lack it."""
-
-
 def search_group(
     kind: type[Outcome], lengths: Mapping[str, int], target: Array | None, without: tuple[Series, ...] = ()
 ) -> Record:
@@ -158,8 +152,10 @@ class Search:
     The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
 
     ``target`` and ``time_limit`` are settings of its job; ``on_note`` is called with the best value of a single sample,
-    in words, whenever a better one is met.
+    in words, whenever a better one is met. ``group`` is that of the outcome.
     """
+
+    group: ClassVar[str] = GROUP
 
     def __init__(
         self, model: Ising, target: str | None, time_limit: float | None, on_note: Callable[[str], None]
@@ -189,9 +185,6 @@ class Search:
     def is_over(self) -> bool:
         return self.is_met or self.is_late()
 
-    def outcome(self, done: int, restarts: int | None) -> Searched:
-        return Searched(done, self.elapsed, self.target, self.met_seconds, self.met_after, restarts)
-
     def look(self, energy: Array, after: int) -> None:
         """Take in energies (samples, replicas), of states that are kept, after so much was done."""
         lowest = energy.min(axis=1)
@@ -204,13 +197,15 @@ class Search:
             new = np.isnan(self.met_seconds) & reached(self._model, lowest, self.target)
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
+    def outcome(self, done: int, **others: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        """Arrays of the outcome by path, after so much was done; ``others`` are by name."""
         met = {"met_seconds": self.met_seconds.copy(), "met_after": self.met_after.copy()}
-        return {"elapsed": np.array(self.elapsed), **met}
+        values = {"done": np.array(done, np.int64), "elapsed": np.array(self.elapsed), **met, **others}
+        return {f"{self.group}/{name}": array for name, array in values.items()}
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._before = float(saved["elapsed"])
-        self.met_seconds, self.met_after = saved["met_seconds"].copy(), saved["met_after"].copy()
+    def restore(self, saved: Arrays) -> None:
+        elapsed, *met = (saved[f"{self.group}/{name}"] for name in ("elapsed", "met_seconds", "met_after"))
+        self._before, (self.met_seconds, self.met_after) = float(elapsed), (array.copy() for array in met)
         self.begin()
 
 
@@ -220,8 +215,7 @@ def goal(target: str | None, time_limit: float | None, model: Ising) -> str:
     return " or ".join(words)
 
 
-NAMES: Final = ("restarts", "restart_before", "restart_since", "restart_lowest")
-"""The names under which checkpoints hold it."""
+_RESTARTS: Final = (f"{GROUP}/restarts", "restart_before", "restart_since", "restart_lowest")
 _MOST_DOUBLINGS: Final = 40
 
 
@@ -258,13 +252,13 @@ class Restarts:
         self._lowest[:] = np.inf
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far, by the names under which checkpoints hold it; nothing where there are no restarts."""
+        """All so far, as checkpoints hold it; nothing where there are no restarts."""
         if not self._after:
             return {}
         numbers = (np.array(value, np.int64) for value in (self.number, self.before, self._since))
-        return dict(zip(NAMES, (*numbers, self._lowest.copy()), strict=True))
+        return dict(zip(_RESTARTS, (*numbers, self._lowest.copy()), strict=True))
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, saved: Arrays) -> None:
         if self._after:
-            self.number, self.before, self._since = (int(saved[name]) for name in NAMES[:3])
-            self._lowest = saved[NAMES[3]].copy()
+            self.number, self.before, self._since = (int(saved[name]) for name in _RESTARTS[:3])
+            self._lowest = saved[_RESTARTS[3]].copy()

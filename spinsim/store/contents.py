@@ -112,10 +112,21 @@ def bytes_of_sums(contents: Record) -> int:
     return sum(one.values.size * one.values.dtype.itemsize for _, one in contents.paths() if is_to_come(one))
 
 
-def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """The lowest states of a run as files hold them, those of large lattices as bits; their names have a prefix."""
-    states = {"bits": spins.bits} if isinstance(spins, States) else {"spins": spins}
-    return {f"{prefix}{name}": array for name, array in ({"energy": energy} | states).items()}
+def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins) -> dict[str, npt.NDArray[Any]]:
+    """The lowest states of a run by path, those of large lattices as bits."""
+    states = {f"{BEST}/bits": spins.bits} if isinstance(spins, States) else {f"{BEST}/spins": spins}
+    return {f"{BEST}/energy": energy} | states
+
+
+def group_of_best(energy: npt.NDArray[np.float64], spins: BestSpins) -> Record:
+    """The group of these before there are any."""
+    words = "state of lowest energy met"
+    states = Series("spins", ("sample", "site"), np.int8, words)
+    if isinstance(spins, States):
+        states = Series("bits", ("sample", BYTE), np.uint8, f"{words}, {BITS}")
+    *_, one = arrays_of_best(energy, spins).values()
+    lengths = dict(zip(("sample", "replica", states.axes[1]), (*energy.shape, one.shape[1]), strict=True))
+    return group_of([Series("energy", ("sample", "replica"), np.float64, "lowest energy met", ENERGY), states], lengths)
 
 
 def summary_series(observables: tuple[Observable, ...], axis: str = "temperature") -> list[Series]:

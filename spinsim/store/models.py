@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from spinsim.model.lattice import Lattice
 from spinsim.model.quadratic import SPIN, Labels, Quadratic, label_in, label_text
 from spinsim.packing import States
 from spinsim.record import Array, Record
-from spinsim.store.contents import DRAWN, ENERGY, OF_LATTICE, OWN, BestSpins
+from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, OWN, BestSpins
 
 _ROOM: Final = 2  # times what is stored, for labels
 _BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
@@ -140,10 +141,10 @@ def _labels(group: Record, sites: int) -> Labels:
     return [label_in(text.decode("ascii", "replace")) for text in group["labels"].tolist()]
 
 
-def best_of(record: Record, sites: int) -> tuple[npt.NDArray[np.float64], BestSpins]:
-    """The lowest energies and states of a run."""
-    energy = record["best/energy"]
-    return energy, record["best/spins"] if "best/spins" in record else States(record["best/bits"], sites)
+def best_in(arrays: Record | Mapping[str, Any], sites: int) -> tuple[npt.NDArray[np.float64], BestSpins]:
+    """The lowest energies and states of a run, from its record or its state."""
+    spins, bits = f"{BEST}/spins", f"{BEST}/bits"
+    return arrays[f"{BEST}/energy"], arrays[spins] if spins in arrays else States(arrays[bits], sites)
 
 
 def as_shown(states: BestSpins, model: Ising) -> BestSpins:

@@ -83,8 +83,7 @@ def in_record(
         recording.write(
             {"step": step, "sweep": every * (step + 1)} | {name: rows[step] for name, rows in series.items()}
         )
-    recording.write_again({EXCHANGES[name]: values for name, values in exchanges.items()})
-    return read(recording.finish(), model)
+    return read(recording.end({EXCHANGES[name]: values for name, values in exchanges.items()}), model)
 
 
 def with_config(result: TemperResult, tables: dict[str, dict[str, object]], **fields: object) -> TemperResult:

@@ -467,6 +467,3 @@ def left_in_block(blocks: int, number: int) -> int:
     """Return how many measurements from this one on, counted from 0, belong to its block without any merging."""
     length = block_length(blocks, number + 1)
     return length - number % length
-
-
-PREFIX: Final = "reduced_"  # prefix of the names of arrays in checkpoints

@@ -29,7 +29,7 @@ from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of, has_rows
 from spinsim.store.files import CONFIGURATIONS
-from spinsim.store.models import as_shown, best_of
+from spinsim.store.models import as_shown, best_in
 
 Array = npt.NDArray[np.float64]
 
@@ -86,11 +86,7 @@ class Anneals(Outcome):
         return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
 
 
-SAVED_AS: Final = {"done": "anneals_done"} | {s.name: f"anneal_{s.name}" for s in OF_ANNEALS}
-"""Names under which checkpoints hold attributes that they would not know by their own name."""
-STATES: Final = f"{MEASUREMENTS}/best_states"
-SUMS: Final = {"best_states": STATES} | {SAVED_AS.get(s.name, s.name): f"{ANNEALS}/{s.name}" for s in Anneals.series()}
-"""Paths of what is written again and again, by the names under which checkpoints hold it."""
+STATES: Final = f"{MEASUREMENTS}/best_states"  # the path of the lowest states of all replicas
 
 
 def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict[str, npt.NDArray[Any]]:
@@ -278,7 +274,7 @@ def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
 def read(record: Record, model: Ising) -> AnnealResult:
     """Returns the run of a record."""
     group = record.group(MEASUREMENTS)
-    best_energy, best_spins = best_of(record, model.sites)
+    best_energy, best_spins = best_in(record, model.sites)
     return AnnealResult(
         model=model,
         record=record,

@@ -27,8 +27,7 @@ from spinsim.inputs.texts import count, seeds_of
 from spinsim.jobs.anneal.result import (
     ANNEALS,
     OF_ANNEALS,
-    SAVED_AS,
-    SUMS,
+    STATES,
     AnnealResult,
     Anneals,
     anneal_contents,
@@ -58,7 +57,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store.contents import MEASUREMENTS, Arrays
+from spinsim.store.contents import BEST, MEASUREMENTS, Arrays, arrays_of_best
 
 Array = npt.NDArray[np.float64]
 
@@ -92,6 +91,8 @@ _FEWEST, _MOST = 8, 4096
 class AnnealSearch(Search):
     """The anneals of a run under way, the only one of a run that is no search."""
 
+    group = ANNEALS
+
     def __init__(self, plan: AnnealPlan, on_note: Callable[[str], None]) -> None:
         a, shape = plan.config.anneal, (plan.model.samples, plan.config.run.number_of_replicas)
         super().__init__(plan.model, a.target, a.time_limit, on_note)
@@ -121,20 +122,19 @@ class AnnealSearch(Search):
         self.number += 1
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
-    def written(self) -> dict[str, npt.NDArray[Any]]:
-        values = recorded(self._lowest.shape, self._each) | {"done": np.array(self.number, np.int64)} | super().state()
-        return {SAVED_AS.get(name, name): array for name, array in values.items()}
+    def anneals(self) -> dict[str, npt.NDArray[Any]]:
+        """Arrays of all anneals by path."""
+        return self.outcome(self.number, **recorded(self._lowest.shape, self._each)) if self.recorded else {}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        if not self.recorded:
-            return {}
-        return self.written() | {"anneal_lowest": self._lowest, "anneal_since": np.array(self._since)}
+        present = {"anneal_lowest": self._lowest.copy(), "anneal_since": np.array(self._since)}
+        return self.anneals() | present if self.recorded else {}
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
+    def restore(self, saved: Arrays) -> None:
         if self.recorded:
             super().restore(saved)
-            self.number = int(saved["anneals_done"])
-            rows = [saved[SAVED_AS[s.name]] for s in OF_ANNEALS]
+            self.number = int(saved[f"{ANNEALS}/done"])
+            rows = [saved[f"{ANNEALS}/{s.name}"] for s in OF_ANNEALS]
             self._each = list(zip(*rows, strict=True))
             self._lowest, self._since = saved["anneal_lowest"].copy(), float(saved["anneal_since"])
 
@@ -233,8 +233,6 @@ class AnnealRun(ReplicaRun):
     A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
     """
 
-    saved_as: Mapping[str, str] = SUMS
-
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
@@ -297,13 +295,16 @@ class AnnealRun(ReplicaRun):
             self._begin_anneal()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        states = {} if self._states is None else {"best_states": self._states.bits}
         population = {} if self._population is None else self._population.state()
-        own = states | population | self._search.state()
-        return super().state() | {name: array.copy() for name, array in own.items()}
+        own = {name: array.copy() for name, array in (self._lowest_of_each() | population).items()}
+        return super().state() | own | self._search.state()
 
-    def final_state(self) -> Arrays | None:
-        return self._last_state
+    def _lowest_of_each(self) -> dict[str, npt.NDArray[Any]]:
+        return {} if self._states is None else {STATES: self._states.bits}
+
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        best = arrays_of_best(self.best.energy, self.best.spins)
+        return {**best, **self._lowest_of_each(), **self._search.anneals()}, self._last_state
 
     @property
     def _may_go_on(self) -> bool:
@@ -317,14 +318,7 @@ class AnnealRun(ReplicaRun):
         if self._population is not None:
             self._population.restore(saved)
         if self._states is not None:
-            self._states.energy, self._states.bits = saved["best_energy"].copy(), saved["best_states"]
-
-    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
-        super().write_sums(recording, state)
-        if self._states is not None:
-            recording.write_again({SUMS["best_states"]: self._states.bits})
-        if self._search.recorded:
-            recording.write_again({SUMS[name]: values for name, values in self._search.written().items()})
+            self._states.energy, self._states.bits = saved[f"{BEST}/energy"].copy(), saved[STATES]
 
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()

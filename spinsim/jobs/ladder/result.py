@@ -27,7 +27,6 @@ from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.result import POOLED
 from spinsim.run.own_observables import measured_in, sums_in
-from spinsim.run.reducing import SUMS as REDUCED_SUMS
 from spinsim.run.reducing import reduced_in
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, configurations_in
@@ -42,7 +41,7 @@ from spinsim.store.contents import (
     Series,
     group_of,
 )
-from spinsim.store.models import as_shown, best_of
+from spinsim.store.models import as_shown, best_in
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -81,14 +80,10 @@ TEMPERING: Final = "tempering"  # the group of the exchanges
 PLACEMENT: Final = "placement"  # the group that says how the ladder was placed
 POINTS: Final = "points"  # the group that has the points of the general form
 EXCHANGES: Final = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
-"""Paths of what is written again and again, by the names of a result."""
-SUMS: Final = dict(zip(("attempts", "accepts", "trips"), EXCHANGES.values(), strict=True))
-"""The same by the names under which checkpoints hold it."""
+"""Paths of the exchanges counted so far, by the names of a result."""
 LOCAL: Final = "local"  # the group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
-"""Their paths, by the names under which checkpoints and results hold them."""
-SAVED_AS: Final = {**SUMS, **REDUCED_SUMS, **LOCAL_SUMS}
-"""Paths of datasets that say the same as arrays of checkpoints, by the names of these arrays."""
+"""Their paths, by the names of a result."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -309,7 +304,7 @@ class LadderResult(Tempered):
         """Returns the run of a record, with its ladder, its model and the fields of the job."""
         energy = record.get("best/energy")
         if energy is not None and np.isfinite(energy).all():
-            fields |= {"best_energy": energy, "best_spins": as_shown(best_of(record, model.sites)[1], model)}
+            fields |= {"best_energy": energy, "best_spins": as_shown(best_in(record, model.sites)[1], model)}
         group = record.group(LOCAL)
         fields |= {name: group[name] for name in LOCAL_SUMS if name in group}
         fields |= {name: record[path] for name, path in EXCHANGES.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,17 +12,15 @@ import numpy.typing as npt
 from spinsim.engine import Dynamics, Engine, create_engine
 from spinsim.engine.given import set_spins
 from spinsim.engine.measuring.correlations import Quantities
-from spinsim.engine.moves.exchange import Exchange
 from spinsim.engine.moves.houdayer import usual_every
 from spinsim.engine.moves.move import OWN_MOVES, moves_of_run
 from spinsim.engine.protocols import present_measurement
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval
 from spinsim.jobs.ladder.result import (
+    EXCHANGES,
     LOCAL,
     LOCAL_SUMS,
-    SAVED_AS,
-    SUMS,
     TEMPERING,
     Places,
     contents_of_run,
@@ -79,11 +77,12 @@ class LocalSums:
         self._measurements += 1
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {"local_squares": self._squares.sums(), "local_measurements": self._measurements.copy()}
+        """Copies of the sums by path."""
+        return dict(zip(LOCAL_SUMS.values(), (self._squares.sums(), self._measurements.copy()), strict=True))
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._squares.set_sums(saved["local_squares"])
-        self._measurements[...] = saved["local_measurements"]
+    def restore(self, saved: Arrays) -> None:
+        squares, self._measurements[...] = (saved[path] for path in LOCAL_SUMS.values())
+        self._squares.set_sums(squares)
 
 
 def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
@@ -188,10 +187,12 @@ class LadderPlan(Plan[AnyConfig]):
         return self.model.sites * self.model.samples * replicas * int(self.of_job.times.total)
 
 
+COUNTED: Final = dict(zip(("attempts", "accepts", "trips"), EXCHANGES.values(), strict=True))
+"""Paths of the exchanges counted so far, by their names in an engine."""
+
+
 class LadderRun(ReplicaRun):
     """A run on a ladder under way: its measurements are added up, and rows of some or all of them are kept."""
-
-    saved_as: Mapping[str, str] = SAVED_AS
 
     def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
@@ -217,7 +218,6 @@ class LadderRun(ReplicaRun):
         self._measured = quantities_of(bool(choice.wanted.times))
         contents = self._own.in_contents(contents)
         self._own_sums = OwnSums(self._own)
-        self.saved_as = {**self.saved_as, **self._own_sums.saved_as}
         self.set_contents(self._own_sums.in_contents(contents))
 
     def rows(self, recording: Recording) -> Iterator[Row | None]:
@@ -239,30 +239,19 @@ class LadderRun(ReplicaRun):
     def state(self) -> dict[str, npt.NDArray[Any]]:
         self._sums.record_lowest(self.best)
         local = {} if self._local is None else self._local.state()
-        return super().state() | local | self._sums.state() | self._own_sums.state()
+        state = super().state() | local | self._sums.state() | self._own_sums.state()
+        return state | {path: state.pop(name) for name, path in COUNTED.items()}
 
-    def final_state(self) -> Arrays:
-        return self.state()
+    def ended(self) -> tuple[Arrays, Arrays]:
+        state = self.state()
+        return state, state
 
     def set_state(self, saved: Arrays) -> None:
-        super().set_state(saved)
+        super().set_state({**saved, **{name: saved[path] for name, path in COUNTED.items()}})
         if self._local is not None:
             self._local.restore(saved)
         self._sums.restore(saved, self.best)
         self._own_sums.restore(saved, self._sums.reduction.measurements)
-
-    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
-        assert state is not None  # noqa: S101  (the run can always be made longer)
-        recording.write_again(exchanges(self.engine.begin_exchange()()))
-        if self._local is not None:
-            recording.write_again({LOCAL_SUMS[name]: value for name, value in self._local.state().items()})
-        recording.write_again(self._sums.datasets(state) | self._own_sums.datasets(state))
-        super().write_sums(recording, state)
-
-
-def exchanges(counted: Exchange) -> dict[str, npt.NDArray[np.int64]]:
-    """Returns the datasets of the exchanges counted so far, by path."""
-    return {path: getattr(counted, name) for name, path in SUMS.items()}
 
 
 def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,13 @@ from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import run_of_call
 from spinsim.jobs.ladder.result import (
-    SAVED_AS,
     Floats,
     Integers,
     LadderResult,
     Temperatures,
     contents_of_run,
 )
-from spinsim.jobs.ladder.run import LadderPlan, LadderRun, exchanges, row_of, with_usual_moves
+from spinsim.jobs.ladder.run import COUNTED, LadderPlan, LadderRun, row_of, with_usual_moves
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
@@ -47,7 +46,7 @@ from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import Measure
 from spinsim.run.plan import Saving, Watch, build_model, usual_path
 from spinsim.run.recording import Recording
-from spinsim.run.search import GROUP, RESTARTS, SUMS, Restarts, Search, Searched, search_group, seed_of_start
+from spinsim.run.search import GROUP, Restarts, Search, Searched, search_group, seed_of_start
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
@@ -102,10 +101,6 @@ def read(record: Record, model: Ising) -> TemperResult:
     return TemperResult.of(record, model, Temperatures(temperature), temperature=temperature, search=search)
 
 
-_COUNTED: Final = ("attempts", "accepts", "trips")
-_OF_GROUPS: Final = "groups_"  # before names of checkpoints that hold all groups, where others hold the first one
-
-
 class TemperSearch(ReplicaRun):
     """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
 
@@ -114,7 +109,6 @@ class TemperSearch(ReplicaRun):
     first group after thermalisation are rows of the file, until these are full or the search begins anew.
     """
 
-    saved_as: Mapping[str, str] = SAVED_AS | SUMS | {"restarts": RESTARTS}
     engine: Engine
 
     def __init__(self, plan: TemperPlan, saving: Saving, watch: Watch, stored: Record | None) -> None:
@@ -187,7 +181,7 @@ class TemperSearch(ReplicaRun):
 
     def _restart(self) -> None:
         """Begin anew with all groups, whose exchanges are counted from the last measurement on."""
-        counted = {name: getattr(self._exchange, name) for name in _COUNTED}
+        counted = {name: getattr(self._exchange, name) for name in COUNTED}
         self._restarts.begin(self._done - self._restarts.before)
         self._make_all()
         every = self.engine.snapshot()
@@ -221,44 +215,33 @@ class TemperSearch(ReplicaRun):
         group = of_groups.argmin(axis=0)
         return of_groups.min(axis=0), lambda k, r: frame.spins(int(group[k, r]) * self._samples + k, r)
 
-    def write_sums(self, recording: Recording, state: Arrays | None) -> None:
-        first = {name: getattr(self._exchange, name)[: self._samples] for name in _COUNTED}
-        recording.write_again(exchanges(self._exchange._replace(**first)))
-        searched = {"done": np.array(self._done, np.int64)} | self._search.state()
-        recording.write_again({SUMS[name]: value for name, value in searched.items()})
-        if self._has_restarts:
-            recording.write_again({RESTARTS: np.array(self._restarts.number, np.int64)})
-        super().write_sums(recording, state)
-
     def updates_done(self) -> int:
         return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
         state = super().state()
-        if self._groups > 1:
-            if self._only_first:
-                rest = self._groups - 1
-                state |= {n: np.concatenate([state[n], *[np.zeros_like(state[n])] * rest]) for n in OF_SAMPLES}
-            state |= {_OF_GROUPS + name: state[name] for name in _COUNTED}
-            state |= {name: state[name][: self._samples] for name in _COUNTED}
-        return state | {"done": np.array(self._done, np.int64)} | self._search.state() | self._restarts.state()
+        if self._groups > 1 and self._only_first:
+            rest = self._groups - 1
+            state |= {n: np.concatenate([state[n], *[np.zeros_like(state[n])] * rest]) for n in OF_SAMPLES}
+        counted = {path: getattr(self._exchange, name)[: self._samples] for name, path in COUNTED.items()}
+        return state | counted | self._search.outcome(self._done) | self._restarts.state()
 
-    def final_state(self) -> Arrays | None:
-        return None if self._search.is_met else self.state()
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        state = self.state()
+        return state, None if self._search.is_met else state
 
     def set_state(self, saved: Arrays) -> None:
         self._restarts.restore(saved)
         if self._groups > 1:
-            saved = {**saved, **{name: saved[_OF_GROUPS + name] for name in _COUNTED}}
             has_one = not self._restarts.number and saved["half_sweep"] <= self._sweeps_of_first * self.engine.colours
             if has_one:
-                saved |= {name: saved[name][: self._samples] for name in OF_SAMPLES}
+                saved = {**saved, **{name: saved[name][: self._samples] for name in OF_SAMPLES}}
         if self._restarts.number or (self._groups > 1 and not has_one):
             self._make_all()
         super().set_state(saved)
         self._search.restore(saved)
-        self._done, self._exchange = int(saved["done"]), self.engine.begin_exchange()()
+        self._done, self._exchange = int(saved[f"{GROUP}/done"]), self.engine.begin_exchange()()
 
 
 def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
