@@ -1,7 +1,7 @@
 """Rows that grow beyond memory: segments of a run's file, each a file that is written once, and arrays that read them.
 
 A run that saves many configurations does not write them anew at each checkpoint. Those since the last one go into
-a segment, ``<name>.parts/<group>-<number>.h5``, which the run's file lists with its SHA-256.
+a segment, ``<file>.parts/<group>-<number>.h5``, which the run's file lists with its SHA-256.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def listed(text: str) -> list[Segment]:
 
 
 def folder_of_segments(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.parts")
+    return path.with_name(f"{path.name}.parts")
 
 
 class Stored:

@@ -82,7 +82,7 @@ def test_a_finished_file_takes_its_segments_in(tmp_path, whole) -> None:
 def test_large_files_leave_them_beside(tmp_path, whole, capsys, monkeypatch) -> None:
     path = tmp_path / "a.h5"
     found = temper(path)
-    names = sorted(one.name for one in (tmp_path / "a.parts").iterdir())
+    names = sorted(one.name for one in (tmp_path / "a.h5.parts").iterdir())
     assert names == [Path(one.name).name for one in sorted(listed(path))]
     assert len(names) > 4
     assert sum(one.rows for one in listed(path) if "configurations" in one.name) == 40
@@ -115,7 +115,7 @@ def test_an_interrupted_run_is_completed_with_the_same_bits(do, monkeypatch, job
     found, expected = ss.load(part), ss.load(whole)
     assert np.array_equal(found.energy, expected.energy)
     assert np.array_equal(found.configurations[:], expected.configurations[:])
-    assert (part.parent / f"{part.stem}.parts").exists() == (not joined)
+    assert (part.parent / f"{part.name}.parts").exists() == (not joined)
     if joined:
         assert contents(part, *OWN) == contents(whole, *OWN)
 
@@ -153,7 +153,7 @@ def test_kill_9(tmp_path, do, code) -> None:
     assert found.finished
     assert np.array_equal(found.energy, expected.energy)
     assert np.array_equal(found.configurations[:], expected.configurations[:])
-    assert sorted(one.name for one in folder.iterdir()) == ["k.h5", "k.parts"][: 1 + (code == APART)]
+    assert sorted(one.name for one in folder.iterdir()) == ["k.h5", "k.h5.parts"][: 1 + (code == APART)]
 
 
 KILLED = """
@@ -178,7 +178,7 @@ def test_kill_9_in_the_middle_of_a_segment(tmp_path, do) -> None:
     line = [*RUNS["temper"].split(), "--out", "k.h5", "--quiet", "--checkpoint-every", "0"]
     code = SMALL + "import spinsim.engine.cpu as c; c.AT_ONCE = 1\n" + KILLED
     assert finish(spinsim(folder, *line, code=code)).status == -signal.SIGKILL
-    assert list(folder.glob("k.parts/.*"))
+    assert list(folder.glob("k.h5.parts/.*"))
     assert not ss.load(folder / "k.h5").finished
     assert finish(spinsim(folder, "resume", "k.h5", "--quiet", code=SMALL)).status == 0
     assert contents(folder / "k.h5", *OWN) == contents(whole, *OWN)
@@ -330,7 +330,7 @@ def written(self, row):
 Recording.write = written
 model = ss.EdwardsAnderson(ss.square(256, 256), seed=1)
 ss.anneal(model, np.linspace(3, 1, 80), sweeps=1, replicas=256, save_configurations=1, out="long.h5")
-print(sum(p.stat().st_size for p in Path("long.parts").iterdir()), room[len(room) // 2], room[-1])
+print(sum(p.stat().st_size for p in Path("long.h5.parts").iterdir()), room[len(room) // 2], room[-1])
 """
 
 

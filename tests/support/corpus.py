@@ -165,8 +165,8 @@ def _own(result: Result, name: str) -> Columns:
 
 
 def _counters(result: Result) -> Columns:
-    """Whole numbers of a run and its lowest energies."""
-    names = ("attempts", "accepts", "round_trips", "best_energy", "cut", "products", "local_measurements")
+    """Whole numbers of a run and its lowest energies; not products with T, as they follow the rounding of a processor."""
+    names = ("attempts", "accepts", "round_trips", "best_energy", "cut", "local_measurements")
     arrays = {name: _attribute(result, name) for name in names}
     for kind in ("search", "anneals"):
         found = _attribute(result, kind)

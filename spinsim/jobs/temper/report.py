@@ -23,9 +23,6 @@ from spinsim.run.search import Searched, goal
 
 Array = npt.NDArray[np.float64]
 
-PIECE_BYTES: Final = 2**24  # size of a series' part that is in memory at a time; at least a row
-
-
 def _swap_rate(result: TemperResult) -> Array:
     """Share of exchanges accepted; NaN where none are known, of a run that was killed before its first checkpoint."""
     return np.where(result.attempts.any(axis=0), result.swap_rate, np.nan)
@@ -33,25 +30,10 @@ def _swap_rate(result: TemperResult) -> Array:
 
 def _means(result: TemperResult) -> dict[str, Array]:
     """Mean energy, m^2 and q^2 at each temperature, NaN without measurements."""
-    if result.reduced is not None:
-        with np.errstate(invalid="ignore"):
-            return {
-                name: source_of(result).mean(name).mean(axis=0)
-                for name in ("energy", "m^2", "q^2")
-                if name in result.reduced.names
-            }
-    sites = result.model.sites
-    powers = {"energy": (result.energy, 1), "m^2": (result.magnetization, 2), "q^2": (result.overlap, 2)}
-    return {name: _mean(series, power) / sites**power for name, (series, power) in powers.items() if series.shape[2]}
-
-
-def _mean(series: npt.NDArray[Any], power: int) -> Array:
-    places, piece = series.shape[-1], max(1, PIECE_BYTES // (8 * max(1, int(np.prod(series.shape[1:])))))
-    total = np.zeros(places)
-    for first in range(0, len(series), piece):
-        total += (series[first : first + piece].astype(np.float64) ** power).sum(axis=(0, 1, 2))
-    count = series.size // places
-    return total / count if count else np.full(places, np.nan)
+    source, names = source_of(result), ("energy", "m^2", "q^2")
+    if not source.measurements:
+        return dict.fromkeys(names, np.full(len(result.temperature), np.nan))
+    return {name: source.mean(name).mean(axis=0) for name in names if name in source.run.names}
 
 
 MOST_BYTES: Final = 2**28
