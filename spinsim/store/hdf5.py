@@ -227,7 +227,7 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
         if isinstance(item, h5py.Group):
             record.groups[name] = read_group(item, path, lazy, named)
         elif isinstance(item, h5py.Dataset) and item.shape is not None and not _is_bare(item):
-            is_lazy = item.is_virtual or (where in lazy and item.ndim > 1)
+            is_lazy = item.is_virtual or (where in lazy and item.ndim > 1 and item.id.get_storage_size() > 0)
             values: Any = Stored.in_file(item, path) if is_lazy else _values(item)
             own_words = {key: _read_text(item.id, key, usual) for key, usual in _WORDS.items()}
             record.arrays[name] = Array(values, _axes(item, name, opens_scales=named is not None), **own_words)
@@ -287,7 +287,7 @@ def _is_bare(item: h5py.Dataset) -> bool:
 
 
 def _values(item: h5py.Dataset) -> Any:
-    if item.size and item.chunks and not item.id.get_storage_size():
+    if item.size and not item.id.get_storage_size():
         return np.broadcast_to(np.asarray(item.fillvalue, item.dtype), item.shape)
     return item[...]
 

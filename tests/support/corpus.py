@@ -165,7 +165,7 @@ def _own(result: Result, name: str) -> Columns:
 
 
 def _counters(result: Result) -> Columns:
-    """Whole numbers of a run and its lowest energies; not products with T, as they follow the rounding of a processor."""
+    """Whole numbers of a run and its lowest energies; no products with T, whose number follows from rounding."""
     names = ("attempts", "accepts", "round_trips", "best_energy", "cut", "local_measurements")
     arrays = {name: _attribute(result, name) for name in names}
     for kind in ("search", "anneals"):

@@ -231,7 +231,8 @@ def change_numbers(file: h5py.File, random: Random) -> None:
         value = item[...]
         kinds = [-1, 10**6, 2**31 - 1, 0] if item.dtype.kind in "iu" else [np.nan, np.inf, -1.0, 0.0]
         limit = np.iinfo(item.dtype).max if item.dtype.kind in "iu" else np.inf
-        value.reshape(-1)[random.integers(value.size)] = min(kinds[random.integers(4)], limit)
+        number = np.array(min(kinds[random.integers(4)], limit)).astype(item.dtype)
+        value.reshape(-1)[random.integers(value.size)] = number
         item[...] = value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 
 Array = npt.NDArray[np.float64]
+
 
 def _swap_rate(result: TemperResult) -> Array:
     """Share of exchanges accepted; NaN where none are known, of a run that was killed before its first checkpoint."""
