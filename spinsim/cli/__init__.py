@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import sys
 import warnings
@@ -23,6 +24,9 @@ from spinsim.parallel import launched
 
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
+_MANY_OBJECTS = 200_000  # made before garbage is looked for; the modules of a run, of which nothing is, are as many
+_SOON = "20"  # 2^20 cycles without work, after which threads of OpenBLAS sleep; by default they run idle for 2^28
 
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}
 _COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
@@ -67,6 +71,8 @@ def main() -> None:
 
 def program() -> None:
     """Run the command line as a process of its own, which ends at once: taking modules apart takes long."""
+    gc.set_threshold(_MANY_OBJECTS)
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SOON)
     try:
         main()
     except SystemExit as end:

@@ -85,15 +85,19 @@ def taking(settings: Callable[[], Mapping[str, Setting]]) -> Callable[[Function]
     return mark
 
 
-def with_flags(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function as Typer reads it, with a parameter for each of its settings in place of ``given``."""
+def with_flags(function: Callable[..., None], used: set[str] | None = None) -> Callable[..., None]:
+    """Return a function as Typer reads it, with a parameter for each of its settings in place of ``given``.
+
+    Of settings that are flags there are those that are ``used`` alone, if these are given.
+    """
     if not hasattr(function, "settings"):
         return function
     settings: Mapping[str, Setting] = function.settings()
+    chosen = {n: one for n, one in settings.items() if used is None or one.is_argument or set(words_of(one)) & used}
 
     @wraps(function)
     def run(**everything: Any) -> None:
-        given = {name: everything.pop(name) for name in settings}
+        given = {name: everything.pop(name, None) for name in settings}
         function(given=given, **everything)
 
     parameters: list[Parameter] = []
@@ -101,7 +105,7 @@ def with_flags(function: Callable[..., None]) -> Callable[..., None]:
         if one.name == "given":
             parameters += [
                 Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option(setting))
-                for name, setting in settings.items()
+                for name, setting in chosen.items()
             ]
         else:
             parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
@@ -112,7 +116,10 @@ def with_flags(function: Callable[..., None]) -> Callable[..., None]:
 
 
 class Command(TyperCommand):
-    """A command that reads its parameters when it is used: the list of all commands needs its first sentence alone."""
+    """A command that reads its parameters when it is used: the list of all commands needs its first sentence alone.
+
+    Typer takes a millisecond for each flag, so that a line is read with the flags that stand in it.
+    """
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         super().__init__(name, help=getdoc(function), rich_markup_mode=None)
@@ -122,11 +129,22 @@ class Command(TyperCommand):
     def __getattr__(self, name: str) -> Any:
         if name not in ("params", "callback"):
             raise AttributeError(name)
+        self._make(None)
+        return getattr(self, name)
+
+    def _make(self, used: set[str] | None) -> None:
         alone = typer.Typer(add_completion=False)
-        alone.command()(with_flags(self._function))
+        alone.command()(with_flags(self._function, used))
         whole: Any = typer.main.get_command(alone)
         self.params, self.callback = whole.params, whole.callback
-        return getattr(self, name)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        used = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
+        if not ctx.resilient_parsing:  # as a shell does that completes a line
+            self._make(used)
+        if not used <= {word for one in self.params for word in (*one.opts, *one.secondary_opts)}:
+            self._make(None)  # help, a wrong flag, or a number below 0
+        return super().parse_args(ctx, args)
 
 
 def group_of(functions: Mapping[str, Callable[..., None]]) -> type[TyperGroup]:
@@ -169,5 +187,10 @@ def option(one: Setting) -> Any:
         return Annotated[int | None, (Seed if one.is_seed else Whole)(one.option, help=text)]
     if one.kind is float:
         return Annotated[float | None, Real(one.option, help=text)]
-    switch = f"{one.option}/--no-{one.name.replace('_', '-')}" if one.kind is bool else one.option
-    return Annotated[one.kind | None, Flag(switch, help=text)]
+    return Annotated[one.kind | None, Flag("/".join(words_of(one)), help=text)]
+
+
+def words_of(one: Setting) -> list[str]:
+    """The flag of a setting, and of a switch the one that turns it off."""
+    words = [] if one.option is None else [one.option]
+    return [*words, f"--no-{one.name.replace('_', '-')}"] if one.kind is bool else words

@@ -1,34 +1,21 @@
-"""Rows and tables that reports of several jobs share: heads of ``show``, lowest energies, averages on a ladder."""
+"""Rows that reports of all jobs of replicas share: heads of ``show``, lowest energies, what to do next."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import lowest as lowest_of_samples
 from spinsim.analysis.runs import samples_in_words
-from spinsim.analysis.tables import (
-    Columns,
-    Row,
-    columns_of_samples,
-    estimate_columns,
-    main_columns,
-    own_columns,
-    printed_table,
-    unprinted,
-)
-from spinsim.errors import InputError
-from spinsim.inputs.texts import count, either, interval, quoted, wrapped
+from spinsim.analysis.tables import Row, unprinted
+from spinsim.inputs.texts import count, interval, quoted
 from spinsim.jobs import job_of
-from spinsim.jobs.ladder.result import Floats, LadderResult
-from spinsim.jobs.ladder.run import LadderPlan, moves_in_words
 from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
@@ -36,12 +23,6 @@ from spinsim.packing import LANES, Packing, block_count
 from spinsim.result import POOLED, Result
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
-
-if TYPE_CHECKING:
-    from spinsim.analysis.summary import Summary
-
-MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges in 80 characters; a wider table is cut in two
-
 
 _OF_FILE: Final = (
     "schema job config config_sha256 model_sha256 dynamics spinsim_version command created finished engine devices "
@@ -113,33 +94,6 @@ def head_of_steps(
     return [*lines, Row("Saved", words)]
 
 
-def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:
-    """Returns a plan in words; of a ladder that is to be placed, ``values`` are both ends."""
-    wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
-    number = f"{len(values)}" if wanted is None else f"{wanted.count or ''} placed".strip()
-    low, high = values.min(), values.max()
-    ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
-    where = "CPU" if plan.device == "cpu" else "GPU"
-    moves = moves_in_words(plan.of_job.moves, plan.of_job.houdayer)
-    return f"{size}{count(copies, 'copy')} x {ladder}, {length}{moves}, on the {where}"
-
-
-def table_by_place(
-    model: Ising,
-    averages: Summary,
-    rates: npt.NDArray[np.float64] | None,
-    next_place: str,
-    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
-) -> list[Row | str]:
-    """Returns the main averages of a run on a ladder, a line for each place, with shares of exchanges if any."""
-    names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
-    if rates is None or not len(rates):
-        return [*printed_table(averages, names, others)]
-    swaps = {"swaps": [*(f"{rate:.3f}" for rate in rates), ""]}
-    note = f"share of the exchanges tried with {next_place} that were accepted."
-    return [*printed_table(averages, names, {**others, **swaps}), *wrapped(note, "swaps: ")]
-
-
 def solution_row(plan: Plan[Any]) -> list[Row]:
     return [] if plan.solution is None else [Row("Solution", plan.solution)]
 
@@ -158,11 +112,6 @@ def twice_as_long(plan: Plan[Any], result: Result) -> list[str]:
 
 def completed_by(file: Path) -> str:
     return "another process is at it" if is_locked(file) else "the same command completes it"
-
-
-def round_trip_row(trips: npt.NDArray[np.int64]) -> Row:
-    none = f"{int((trips == 0).sum())} of {count(trips.size, 'replica')} made none"
-    return Row("Round trips", int(trips.sum()), note=f"in all, {trips.mean():.3g} a replica, {none}", key="round_trips")
 
 
 def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
@@ -200,32 +149,3 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
         Row(key="hits_of_sample", value=averages.hits),
         *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]
-
-
-def ladder_columns(
-    result: LadderResult,
-    by: str,
-    where: Callable[[Any], Columns],
-    others: Mapping[str, Callable[[], Columns]],
-    same: tuple[str, ...] = (),
-) -> Columns:
-    """Returns the columns of ``ss.table``.
-
-    ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
-    ``same`` other names of the table by place.
-    """
-    from spinsim.analysis.summary import estimates  # which loads SciPy
-
-    def by_place(one: LadderResult) -> Columns:
-        return where(one) | estimate_columns(estimates(one))
-
-    if by in (result.axis.name, *same):
-        return by_place(result)
-    if by == "sample":
-        return columns_of_samples(result, by_place, lambda one: one.best_energy)
-    if by in others:
-        return others[by]()
-    if by in result.measured:
-        return own_columns(result, by)
-    choices = either((result.axis.name, "sample", *others))
-    raise InputError(f"there is no table by {by!r} of this run: choose {choices}")

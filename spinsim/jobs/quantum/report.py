@@ -17,6 +17,7 @@ from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted, with_error
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
+from spinsim.jobs.ladder.report import MOST_COLUMNS, ladder_columns, ladder_sentence, round_trip_row, table_by_place
 from spinsim.jobs.quantum.extrapolation import OF_SLICES, Extrapolation, at_step, extrapolated, groups
 from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
@@ -39,7 +40,7 @@ def describe(plan: QuantumPlan) -> str:
     if q.is_general:  # what is the same at all points
         same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
         length = f"{same}, {length}"
-    return reports.ladder_sentence(plan, size, (axis, axis), values, length)
+    return ladder_sentence(plan, size, (axis, axis), values, length)
 
 
 def outcome(plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Report:
@@ -59,7 +60,7 @@ def _findings(result: QuantumResult) -> list[Row | str]:
     steps, run = measurements_of(result), result.config[result.job]
     numbers: dict[str, Any] = {"steps": steps, "planned_steps": run["sweeps"] // run["measure_every"]}
     numbers |= {name: getattr(result, name) for name in ("slices", "k", "gamma", "beta", "k_time", "swap_rate")}
-    trips = reports.round_trip_row(result.round_trips)
+    trips = round_trip_row(result.round_trips)
     why = ""
     if result.record.group(MEASUREMENTS).nbytes > MOST_BYTES:
         why = "too many measurements are there"
@@ -76,7 +77,7 @@ def _findings(result: QuantumResult) -> list[Row | str]:
     head, values = others[result.axis.name]
     other = {head: [f"{value:.4f}" for value in values]}
     next_place = f"the next {result.axis.symbol}"
-    rows += reports.table_by_place(result.model, summary, result.swap_rate, next_place, other)
+    rows += table_by_place(result.model, summary, result.swap_rate, next_place, other)
     if result.record.group(CONFIGURATIONS).nbytes <= MOST_SAVED_BYTES:
         rows += in_time_lines(result)
     else:
@@ -198,8 +199,8 @@ def extrapolations(
 def _at_no_step(extrapolation: Extrapolation, names: list[str]) -> list[str]:
     place = Row(extrapolation.axis.symbol, extrapolation.axis.values)
     lines = []
-    for first in range(0, len(names), reports.MOST_COLUMNS):
-        each = {name: extrapolation.estimates[name] for name in names[first : first + reports.MOST_COLUMNS]}
+    for first in range(0, len(names), MOST_COLUMNS):
+        each = {name: extrapolation.estimates[name] for name in names[first : first + MOST_COLUMNS]}
         least = np.fmin.reduce([e.probability for e in each.values()])
         columns = [Row(LABELS[name], e.value, e.error) for name, e in each.items()]
         lines += in_columns(row.cells for row in (place, *columns, Row("p", least)))
@@ -212,7 +213,7 @@ def columns(result: QuantumResult, by: str) -> Columns:
         "gap": lambda: _gaps(result),
         "site": lambda: _sites(result),
     }
-    return reports.ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
+    return ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
 
 
 def _sites(result: QuantumResult) -> Columns:

@@ -18,6 +18,7 @@ from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
+from spinsim.jobs.ladder.report import ladder_columns, ladder_sentence, round_trip_row, table_by_place
 from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 
@@ -49,7 +50,7 @@ def describe(plan: TemperPlan) -> str:
     groups = f"{t.number_of_groups} groups of " if t.number_of_groups > 1 else ""
     size = f"Tempering {model.name}: {model.size_in_words}, {samples}{groups}"
     length = goal(t.target, t.time_limit, model) if t.searches else f"{t.thermalize} + {count(t.sweeps, 'sweep')}"
-    return reports.ladder_sentence(plan, size, ("T", "temperatures"), values, length)
+    return ladder_sentence(plan, size, ("T", "temperatures"), values, length)
 
 
 def outcome(plan: TemperPlan, result: TemperResult, rate: float | None) -> Report:
@@ -102,7 +103,7 @@ def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
         "averages": None if averages is None else as_tables(averages),
     }
     found = [] if best is None else reports.printed(reports.lowest_rows(run.model, best))
-    columns, trips = _columns_without_errors(run), reports.round_trip_row(run.round_trips)
+    columns, trips = _columns_without_errors(run), round_trip_row(run.round_trips)
     rows: list[Row | str] = [*unprinted(numbers), *(replace(column, label="") for column in columns)]
     if run.search is not None:
         rows += [*unprinted(run.search.numbers), *found, *_search_rows(run, run.search)]
@@ -122,7 +123,7 @@ def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
         rows += in_columns(column.cells for column in [*columns[:-1], *swaps] if column.value is not None)
         return [*rows, "Means have no errors here: spinsim analyze finds them.", *found]
     rates = columns[-1].value if known and places > 1 else None
-    rows += reports.table_by_place(run.model, averages, rates, "the next temperature")
+    rows += table_by_place(run.model, averages, rates, "the next temperature")
     return [*rows, Row("Verdict", note=averages.verdict), *found]
 
 
@@ -155,7 +156,7 @@ def columns(result: TemperResult, by: str) -> Columns:
         "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(samples_in(result))]),
         "bin": lambda: _bins(approach(result)),
     }
-    return reports.ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
+    return ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:

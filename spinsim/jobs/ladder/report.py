@@ -1,0 +1,88 @@
+"""Sentences, rows and tables that reports of both jobs with a ladder share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.analysis.summary import Summary, estimates
+from spinsim.analysis.tables import (
+    Columns,
+    Row,
+    columns_of_samples,
+    estimate_columns,
+    main_columns,
+    own_columns,
+    printed_table,
+)
+from spinsim.errors import InputError
+from spinsim.inputs.texts import count, either, wrapped
+from spinsim.jobs.ladder.result import Floats, LadderResult
+from spinsim.jobs.ladder.run import LadderPlan, moves_in_words
+from spinsim.model.ising import Ising
+
+MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges in 80 characters; a wider table is cut in two
+
+
+def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:
+    """Returns a plan in words; of a ladder that is to be placed, ``values`` are both ends."""
+    wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
+    number = f"{len(values)}" if wanted is None else f"{wanted.count or ''} placed".strip()
+    low, high = values.min(), values.max()
+    ladder = f"{axis[0]} = {low:.4g}" if number == "1" else f"{number} {axis[1]} from {low:.4g} to {high:.4g}"
+    where = "CPU" if plan.device == "cpu" else "GPU"
+    moves = moves_in_words(plan.of_job.moves, plan.of_job.houdayer)
+    return f"{size}{count(copies, 'copy')} x {ladder}, {length}{moves}, on the {where}"
+
+
+def table_by_place(
+    model: Ising,
+    averages: Summary,
+    rates: npt.NDArray[np.float64] | None,
+    next_place: str,
+    others: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[Row | str]:
+    """Returns the main averages of a run on a ladder, a line for each place, with shares of exchanges if any."""
+    names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
+    if rates is None or not len(rates):
+        return [*printed_table(averages, names, others)]
+    swaps = {"swaps": [*(f"{rate:.3f}" for rate in rates), ""]}
+    note = f"share of the exchanges tried with {next_place} that were accepted."
+    return [*printed_table(averages, names, {**others, **swaps}), *wrapped(note, "swaps: ")]
+
+
+def round_trip_row(trips: npt.NDArray[np.int64]) -> Row:
+    none = f"{int((trips == 0).sum())} of {count(trips.size, 'replica')} made none"
+    return Row("Round trips", int(trips.sum()), note=f"in all, {trips.mean():.3g} a replica, {none}", key="round_trips")
+
+
+def ladder_columns(
+    result: LadderResult,
+    by: str,
+    where: Callable[[Any], Columns],
+    others: Mapping[str, Callable[[], Columns]],
+    same: tuple[str, ...] = (),
+) -> Columns:
+    """Returns the columns of ``ss.table``.
+
+    ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
+    ``same`` other names of the table by place.
+    """
+
+    def by_place(one: LadderResult) -> Columns:
+        return where(one) | estimate_columns(estimates(one))
+
+    if by in (result.axis.name, *same):
+        return by_place(result)
+    if by == "sample":
+        return columns_of_samples(result, by_place, lambda one: one.best_energy)
+    if by in others:
+        return others[by]()
+    if by in result.measured:
+        return own_columns(result, by)
+    choices = either((result.axis.name, "sample", *others))
+    raise InputError(f"there is no table by {by!r} of this run: choose {choices}")
