@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
@@ -134,7 +135,7 @@ class CpuEngine(Engine):
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._has_temperatures = False
         self._tempering: CpuTempering | None = None
-        self._unread: Measurement | None = None
+        self._unread, self._fetched = deque[Measurement](maxlen=1), deque[Measurement](maxlen=1)
         self._taken: Ladder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -174,7 +175,7 @@ class CpuEngine(Engine):
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
-        self._tempering, self._unread = CpuTempering(ladder, self.model, self._dynamics), None
+        self._tempering = CpuTempering(ladder, self.model, self._dynamics)
         self._sweeper.set_ladder(ladder)
         self._sweeper.set_places(ladder, self._tempering.exchange.place)
         self._has_temperatures = True
@@ -222,6 +223,7 @@ class CpuEngine(Engine):
 
     def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
+        self._fetched = deque(maxlen=kept * self.at_once)
 
     @property
     def at_once(self) -> int:
@@ -270,16 +272,19 @@ class CpuEngine(Engine):
         self._threads.share_out(task, self.model.samples, words)
 
     def _room(self, wanted: Quantities, reduction: Reduction | None, is_fetched: bool) -> Measurement:
-        """Make room for a measurement, that of the last one which nobody reads if nobody reads this one."""
+        """Make room for a measurement; of those that are added up rooms serve again when their readers are done."""
         assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
-        tempering = self._on_ladder()
-        if is_fetched or reduction is None:
-            keep, spins = self._state.keep()
-            return self._measuring.begin(tempering, wanted, spins, keep)
-        unread = self._unread
-        if unread is None or unread.wanted != wanted or unread.measurement.exchange is not tempering.exchange:
-            self._unread = unread = self._measuring.begin(tempering, wanted, self.spins)
-        return unread
+        tempering, rooms = self._on_ladder(), self._fetched if is_fetched else self._unread
+        if reduction is not None and rooms and not rooms[0].serves(tempering, wanted):
+            rooms.clear()
+        if reduction is not None and len(rooms) == rooms.maxlen:
+            rooms.rotate(-1)
+            return rooms[-1]
+        keep, spins = self._state.keep() if is_fetched or reduction is None else (None, self.spins)
+        room = self._measuring.begin(tempering, wanted, spins, keep)
+        if reduction is not None:
+            rooms.append(room)
+        return room
 
     def _measure(
         self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice

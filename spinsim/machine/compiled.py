@@ -182,18 +182,18 @@ def forget(kernel: Compiled) -> None:
 
 def _kinds(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a key that is the same for arguments that the same machine code takes."""
-    return tuple(
-        [
-            (value.dtype, value.ndim, value.flags.num & _LAYOUT)
-            if isinstance(value, np.ndarray)
-            else (type(value), *_kinds(value))
-            if isinstance(value, tuple)
-            else "uint64"
-            if type(value) is int and value > _LARGEST
-            else type(value)
-            for value in arguments
-        ]
-    )
+    key: list[Any] = []
+    for value in arguments:
+        kind = type(value)
+        if kind is int:
+            key.append(kind if value <= _LARGEST else "uint64")
+        elif isinstance(value, np.ndarray):
+            key += value.dtype, value.ndim, value.flags.num & _LAYOUT
+        elif isinstance(value, tuple):
+            key += kind, len(value), *_kinds(value)
+        else:
+            key.append(kind)
+    return tuple(key)
 
 
 def _types(value: Any) -> str:

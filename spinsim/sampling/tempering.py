@@ -120,7 +120,8 @@ def tempering(
         magnetization_modes: True if modes of the spins are among the correlations, beside those of overlaps.
         moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
         seed: Seed of the random numbers of moves.
-        reduce: Makes what adds measurements up, and says which of them are yielded all the same.
+        reduce: Makes what adds measurements up, and says which of them are yielded all the same; arrays of a frame then
+            hold until the next one is asked for.
 
     Raises:
         InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the

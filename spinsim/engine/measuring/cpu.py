@@ -227,6 +227,9 @@ class Measurement:
     def later(self) -> LadderMeasurement:
         return self.measurement
 
+    def serves(self, tempering: CpuTempering, wanted: Quantities) -> bool:
+        return self._exchange is tempering.exchange and self.wanted == wanted
+
     def record(self, counts: Counts, samples: slice) -> None:
         """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
         measurement = self.measurement
