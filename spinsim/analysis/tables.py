@@ -212,7 +212,7 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
         raise InputError("pandas is missing: install spinsim-ising[xarray] to use table()") from error
     if isinstance(run, Result | str | os.PathLike):
         result = _result(run)
-        return arranged(pd.DataFrame(job_of(result.job).columns(result, by)))
+        return arranged(pd.DataFrame(job_of(result.job).report.columns(result, by)))
     try:
         runs = list(run)
     except TypeError as error:
@@ -229,7 +229,7 @@ def _result(run: Run) -> Result:
 def _named_columns(run: Run, by: str) -> Columns:
     """Columns of one run of several, behind those that say which it is."""
     result = _result(run)
-    columns: Columns = job_of(result.job).columns(result, by)
+    columns: Columns = job_of(result.job).report.columns(result, by)
     file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
     names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
     return {name: np.full(len(next(iter(columns.values()))), value) for name, value in names.items()} | columns

@@ -103,7 +103,7 @@ def analyze(
         tables = [summary_columns(summary) for summary in summaries]
     if csv:
         if by:
-            tables = [job_of(result.job).columns(result, by) for result in results]
+            tables = [job_of(result.job).report.columns(result, by) for result in results]
         write_csv(one_below_the_other(names, tables), csv, overwrite)
     if not reweight:
         for k, (of, result) in enumerate(runs):
@@ -268,7 +268,7 @@ def show(
     if solution:
         _tell([_solutions(result) for result in results], as_json, apart=False)
     else:
-        shown = [job_of(result.job).show(file, result) for file, result in zip(files, results, strict=True)]
+        shown = [job_of(result.job).report.show(file, result) for file, result in zip(files, results, strict=True)]
         _tell(shown, as_json)
 
 

@@ -71,19 +71,20 @@ def say_outlook(plan: Plan[Any], as_json: bool) -> None:
     if as_json:
         say_json(estimate.numbers)
         return
-    say(*wrapped(job_of(plan.config.job).describe(plan)), *estimate.lines)
+    say(*wrapped(job_of(plan.config.job).report.describe(plan)), *estimate.lines)
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     """Run a plan of any job into its file and say how it went."""
     from spinsim.run.execute import to_file
+    from spinsim.run.progress import Bar
 
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
         split = [f"Split: {plan.split}"] if plan.split else []
-        for sentence in [job.describe(plan), *split]:
+        for sentence in [job.report.describe(plan), *split]:
             say(*wrapped(sentence))
-    with job.progress(silent) as progress:
+    with Bar(silent, job.counts_rows) as progress:
         try:
             result, ran = to_file(plan, _watch(progress, silent))
         except KeyboardInterrupt:
@@ -96,7 +97,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     searches = getattr(plan.config.of_job, "target", None) is not None
     if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
         return
-    report = job.outcome(plan, result, progress.rate if ran else None)
+    report = job.report.outcome(plan, result, progress.rate if ran else None)
     if as_json:
         say_json(report.numbers)
     elif not quiet:

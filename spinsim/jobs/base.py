@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from spinsim.errors import InputError, argument, worded
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from spinsim.record import Record
     from spinsim.result import Result
     from spinsim.run.plan import Plan
-    from spinsim.run.progress import Bar
     from spinsim.settings.config import Config
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
@@ -47,6 +46,25 @@ class Drawing(NamedTuple):
     warn: Callable[[str], None] = lambda words: None  # takes a line on what they do not show
 
 
+class Reports(Protocol):
+    """What the module ``report.py`` of a job has: its runs in sentences, rows and tables."""
+
+    def describe(self, plan: Any) -> str:
+        """Return a sentence on the run that a plan is about to begin."""
+
+    def outcome(self, plan: Any, result: Any, rate: float | None) -> Report:
+        """Return the report of a plan's run when it is done, of its result.
+
+        ``rate`` is that of its progress, None where the run was finished before.
+        """
+
+    def show(self, path: Path, result: Any) -> Report:
+        """Return the report of a file and its result that ``spinsim show`` prints."""
+
+    def columns(self, result: Any, by: str) -> Columns:
+        """Return the columns of ``ss.table`` with a line for each temperature, sample and so on."""
+
+
 class Job(ABC):
     """A job: all that the rest of the program knows of it.
 
@@ -59,6 +77,7 @@ class Job(ABC):
     about: ClassVar[str]  # a sentence for ``--help`` on what its command does, and more
     resumable: ClassVar[Mapping[str, str]] = {}
     """Its own settings that ``resume`` may change, in words, empty where the usual words serve."""
+    counts_rows: ClassVar[bool] = False  # True if the progress of its runs is told in rows of the file
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
 
@@ -76,26 +95,10 @@ class Job(ABC):
     def read(self, record: Record, model: Ising) -> Result:
         """Return the result of a run from its record and its model."""
 
+    @property
     @abstractmethod
-    def describe(self, plan: Any) -> str:
-        """Return a sentence on the run that a plan is about to begin."""
-
-    @abstractmethod
-    def outcome(self, plan: Any, result: Any, rate: float | None) -> Report:
-        """Return the report of a plan's run when it is done, of its result.
-
-        ``rate`` is that of its progress, None where the run was finished before.
-        """
-
-    @abstractmethod
-    def show(self, path: Path, result: Any) -> Report:
-        """Return the report of a file and its result that ``spinsim show`` prints."""
-
-    def progress(self, silent: bool) -> Bar:
-        """Return the counter that shows how far a run is."""
-        from spinsim.run.progress import Bar
-
-        return Bar(silent)
+    def report(self) -> Reports:
+        """Module of what is said of its runs."""
 
     def plan(self, config: Any) -> Plan[Any]:
         return self.plan_type.of(config)
@@ -149,11 +152,6 @@ class Job(ABC):
         from spinsim.analysis.tables import Report
 
         return Report()
-
-    def columns(self, result: Any, by: str) -> Columns:
-        raise InputError(
-            f"a table of {self.a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that"
-        )
 
     def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
         """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names."""

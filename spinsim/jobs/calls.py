@@ -30,7 +30,7 @@ from spinsim.run.execute import in_memory, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import text_of_measure
 from spinsim.run.plan import Plan, Watch, plan_resume, provenance
-from spinsim.run.progress import compiling_told
+from spinsim.run.progress import Bar, compiling_told
 from spinsim.sampling.portions import OnUpdates
 from spinsim.settings.config import AnyConfig, Config, build_config, tables_of
 from spinsim.settings.shared import GIVEN_MODEL, ModelSettings, RunSettings
@@ -204,7 +204,8 @@ def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str
 
 
 def carried_out(plan: Plan[Any], out: OutFile | None, progress: bool, on_updates: OnUpdates | None) -> Any:
-    with compiling_told(silent=not progress), job_of(plan.config.job).progress(silent=not progress) as bar:
+    rows = job_of(plan.config.job).counts_rows
+    with compiling_told(silent=not progress), Bar(not progress, rows) as bar:
 
         def advance(done: int) -> None:
             bar.advance(done)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spinsim.analysis.runs import lowest as lowest_of_samples
 from spinsim.analysis.runs import samples_in_words
 from spinsim.analysis.tables import Row, unprinted
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval, quoted
 from spinsim.jobs import job_of
 from spinsim.machine.files import is_locked
@@ -149,3 +150,7 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
         Row(key="hits_of_sample", value=averages.hits),
         *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]
+
+
+def no_table(a_run: str, result: Result) -> InputError:
+    return InputError(f"a table of {a_run} of {result.model.name} is its own dataset().to_dataframe(): ask for that")

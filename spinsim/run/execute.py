@@ -29,7 +29,7 @@ from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of
 from spinsim.store.files import check_disk, read
 from spinsim.store.models import best_in, stored_bytes
 
-Row = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
+FileRow = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
 
 
 class Run:
@@ -44,7 +44,7 @@ class Run:
     thin: int = 1  # rows of the shorter run that is made longer for each one that its file keeps
     is_complete: bool = True  # False at the end of a run whose rows lack something that a resumed one tries again
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         """Yield the rows that are to come, and None where a checkpoint is due."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class ReplicaRun(Run):
         self.engine.restore(saved)
         self.best.energy, self.best.spins = best_in(saved, self.engine.model.sites)
 
-    def with_spins(self, row: Row, spins: Spins, holder: Holder = None) -> Row:
+    def with_spins(self, row: FileRow, spins: Spins, holder: Holder = None) -> FileRow:
         """Returns a row together with the configurations of its moment, if they are saved at this row.
 
         ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.

@@ -58,10 +58,12 @@ class Bar:
     """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
 
     While kernels are compiled, the bar says so and nothing else. It counts spin updates, and the time from when the
-    engine was ready; a pre-run, what a resumed run had done before and the time of compiling do not count.
+    engine was ready; a pre-run, what a resumed run had done before and the time of compiling do not count. With
+    ``rows`` it counts finished rows of a file, each of which takes its own time.
     """
 
-    def __init__(self, silent: bool = False) -> None:
+    def __init__(self, silent: bool = False, rows: bool = False) -> None:
+        self._counts_rows = rows
         self._bar: Progress | None = None
         self._listening = told_of_compiling(self._show_compiling)
         self._rates: Callable[[], list[float]] = list
@@ -110,6 +112,8 @@ class Bar:
             self._bar.update(self._task, visible=not busy)
 
     def _about(self, task: Task) -> str:
+        if self._counts_rows:
+            return f"{task.completed:g} of {task.total:g}"
         return (f"{self.rate:.3g} updates/ns" if self._done else "") + _in_words(self._rates())
 
     @property
@@ -119,12 +123,15 @@ class Bar:
 
     @property
     def rate(self) -> float | None:
-        """Updates per nanosecond of the run so far, None where something else is counted."""
-        return self._done / max(self.seconds, 1e-9) / 1e9
+        """Updates per nanosecond of the run so far, None where rows are counted."""
+        return None if self._counts_rows else self._done / max(self.seconds, 1e-9) / 1e9
 
     @property
     def speed(self) -> list[str]:
-        return [f"{self.rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
+        rate = self.rate
+        if rate is None:
+            return []
+        return [f"{rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
     def stop(self) -> None:
         if self._ended is None:
@@ -149,21 +156,6 @@ def _in_words(rates: list[float]) -> str:
     each = [f"{rate:.3g}" for rate in (rates if len(rates) <= MOST_NAMED else (min(rates), max(rates)))]
     between = ", ".join(each[:-1]) + " and " if len(rates) <= MOST_NAMED else f"{each[0]} to "
     return f" (devices while they work: {between}{each[-1]})"
-
-
-class RowProgress(Bar):
-    """Counts finished rows of a file, each of which takes its own time."""
-
-    @property
-    def rate(self) -> None:
-        return None
-
-    @property
-    def speed(self) -> list[str]:
-        return []
-
-    def _about(self, task: Task) -> str:
-        return f"{task.completed:g} of {task.total:g}"
 
 
 def _is_seen() -> bool:

@@ -24,7 +24,7 @@ from spinsim.jobs.temper.settings import Temper, TemperSettings
 from spinsim.machine.compiled import body, compiling_seconds, said_to_compile
 from spinsim.run.execute import to_file
 from spinsim.run.plan import Watch
-from spinsim.run.progress import COMPILING, Bar, RowProgress, compiling_told
+from spinsim.run.progress import COMPILING, Bar, compiling_told
 from spinsim.settings.shared import ModelSettings, RunSettings
 
 RUNS = [
@@ -55,8 +55,8 @@ def test_compiling_does_not_count() -> None:
         assert progress.seconds <= whole - compiled + 0.01
 
 
-@pytest.mark.parametrize("kind", [Bar, RowProgress])
-def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch, kind: type[Bar]) -> None:
+@pytest.mark.parametrize("rows", [False, True])
+def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch, rows: bool) -> None:
     """It stood at 0 % and 0 updates/ns meanwhile."""
     monkeypatch.setattr("spinsim.run.progress._is_seen", lambda: True)
 
@@ -68,7 +68,7 @@ def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch,
         assert progress._bar is not None
         return [column for column in progress._bar.columns if isinstance(column, TextColumn)]
 
-    with kind() as progress:
+    with Bar(rows=rows) as progress:
         progress.begin("", 100)
         progress.advance(0)
         assert "updates/ns" not in shown()
@@ -77,7 +77,7 @@ def test_the_bar_says_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch,
         assert COMPILING not in shown()
         progress.advance(50)
         assert re.search("updates/ns|50 of 100", shown())
-    with said_to_compile("kernel"), kind(silent=True) as progress:
+    with said_to_compile("kernel"), Bar(True, rows) as progress:
         assert progress._bar is None
 
 

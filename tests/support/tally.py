@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,13 @@ import numpy as np
 
 from spinsim.analysis import tables
 from spinsim.engine import resolve_device
-from spinsim.jobs.base import Job
-from spinsim.jobs.reports import head_of_steps
+from spinsim.jobs.base import Job, Reports
+from spinsim.jobs.reports import head_of_steps, no_table
 from spinsim.model.ising import Ising
 from spinsim.record import Record
 from spinsim.result import Result
-from spinsim.run.execute import Row, Run
+from spinsim.run.execute import FileRow, Run
 from spinsim.run.plan import Plan, Saving, Watch, build_model, identify
-from spinsim.run.progress import Bar, RowProgress
 from spinsim.run.recording import Recording
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
@@ -61,7 +61,7 @@ class TallyRun(Run):
         self.contents, self.planned = contents(plan.model.samples), plan.rows
         self.where = {"engine": "none", "devices": "cpu"}
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self.watch.on_stage("", self.planned)
         for step in range(recording.rows, self.planned):
             yield {"step": step, "satisfied": (self.plan.model.couplings > 0).sum(axis=1)}
@@ -97,6 +97,7 @@ class TallyJob(Job):
     name = "tally"
     a_run = "a tally run"
     about = "Count bonds."
+    counts_rows = True
     config = Tally
     plan_type = TallyPlan
 
@@ -107,18 +108,26 @@ class TallyJob(Job):
         model = build_model(config.model, config.run.replicas)
         return TallyPlan(config, model, resolve_device("cpu"), *identify(config, model))
 
-    def progress(self, silent: bool) -> Bar:
-        return RowProgress(silent)
+    @property
+    def report(self) -> Reports:
+        return sys.modules[__name__]
 
-    def describe(self, plan: TallyPlan) -> str:
-        return f"Counting bonds of {plan.model.name}"
 
-    def outcome(self, plan: TallyPlan, result: TallyResult, rate: float | None) -> tables.Report:
-        return tables.Report([tables.Row(key="satisfied", value=result.satisfied[-1]), "Bonds were counted"])
+def describe(plan: TallyPlan) -> str:
+    return f"Counting bonds of {plan.model.name}"
 
-    def show(self, path: Path, result: TallyResult) -> tables.Report:
-        head = head_of_steps(path, result, 0, len(result.satisfied), result.config["tally"]["times"])
-        return tables.Report([*head, tables.Row("Satisfied", result.satisfied[-1], key="satisfied")])
+
+def outcome(plan: TallyPlan, result: TallyResult, rate: float | None) -> tables.Report:
+    return tables.Report([tables.Row(key="satisfied", value=result.satisfied[-1]), "Bonds were counted"])
+
+
+def show(path: Path, result: TallyResult) -> tables.Report:
+    head = head_of_steps(path, result, 0, len(result.satisfied), result.config["tally"]["times"])
+    return tables.Report([*head, tables.Row("Satisfied", result.satisfied[-1], key="satisfied")])
+
+
+def columns(result: TallyResult, by: str) -> tables.Columns:
+    raise no_table("a tally run", result)
 
 
 JOB = TallyJob()

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Reports
 
 if TYPE_CHECKING:
-    from spinsim.analysis.tables import Columns, Report
     from spinsim.jobs.anneal.result import AnnealResult
     from spinsim.jobs.anneal.run import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
@@ -50,30 +49,16 @@ class AnnealJob(Job):
 
         return read(record, model)
 
-    def describe(self, plan: AnnealPlan) -> str:
-        from spinsim.jobs.anneal.report import describe
+    @property
+    def report(self) -> Reports:
+        from spinsim.jobs.anneal import report
 
-        return describe(plan)
-
-    def outcome(self, plan: AnnealPlan, result: AnnealResult, rate: float | None) -> Report:
-        from spinsim.jobs.anneal.report import outcome
-
-        return outcome(plan, result, rate)
-
-    def show(self, path: Path, result: AnnealResult) -> Report:
-        from spinsim.jobs.anneal.report import show
-
-        return show(path, result)
+        return report
 
     def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
         from spinsim.jobs.anneal.run import recounted
 
         return recounted(result, device, threads)
-
-    def columns(self, result: AnnealResult, by: str) -> Columns:
-        from spinsim.jobs.anneal.report import columns
-
-        return columns(result, by)
 
     def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
         from spinsim.jobs.anneal.figures import draw

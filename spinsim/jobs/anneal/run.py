@@ -43,7 +43,7 @@ from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.execute import ReplicaRun, Row, Run
+from spinsim.run.execute import FileRow, ReplicaRun, Run
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import REPLICAS, Measure, OwnObservables, functions_of
 from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
@@ -271,7 +271,7 @@ class AnnealRun(ReplicaRun):
         self.engine = _engine_of(self._anneal, self._search.number)
         self._begin_schedule()
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self.begin(self._may_go_on)
         self._search.begin()
         while True:
@@ -323,7 +323,7 @@ class AnnealRun(ReplicaRun):
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()
 
-    def _row(self, frame: AnnealFrame) -> Row:
+    def _row(self, frame: AnnealFrame) -> FileRow:
         row: dict[str, Any] = {"step": frame.step, "temperature": frame.temperature, "field": frame.field}
         row |= {"gamma": frame.gamma, "mean_slice_energy": frame.mean_slice_energy}
         if self._population is not None:

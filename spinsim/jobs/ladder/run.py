@@ -34,7 +34,7 @@ from spinsim.model.ising import Ising, repeated
 from spinsim.observables.measured import Choice, Measured, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.execute import ReplicaRun, Row, Run
+from spinsim.run.execute import FileRow, ReplicaRun, Run
 from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
@@ -220,7 +220,7 @@ class LadderRun(ReplicaRun):
         self._own_sums = OwnSums(self._own)
         self.set_contents(self._own_sums.in_contents(contents))
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         stride, measurements = self._keeping.stride, self.plan.rows
         some = f"{count(self.planned, 'row')} of {count(measurements, 'measurement')}, and sums over all of them"
         self.begin(may_go_on=True, rows_in_words="" if stride == 1 else some)

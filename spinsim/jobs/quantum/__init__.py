@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import Draw, Drawing, FigureSet
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Columns, Report
+    from spinsim.analysis.tables import Report
     from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
     from spinsim.jobs.quantum.settings import Quantum
     from spinsim.model.ising import Ising
@@ -49,25 +48,11 @@ class QuantumJob(LadderJob):
 
         return read(record, model)
 
-    def describe(self, plan: QuantumPlan) -> str:
-        from spinsim.jobs.quantum.report import describe
+    @property
+    def report(self) -> Reports:
+        from spinsim.jobs.quantum import report
 
-        return describe(plan)
-
-    def outcome(self, plan: QuantumPlan, result: QuantumResult, rate: float | None) -> Report:
-        from spinsim.jobs.quantum.report import outcome
-
-        return outcome(plan, result, rate)
-
-    def show(self, path: Path, result: QuantumResult) -> Report:
-        from spinsim.jobs.quantum.report import show
-
-        return show(path, result)
-
-    def columns(self, result: QuantumResult, by: str) -> Columns:
-        from spinsim.jobs.quantum.report import columns
-
-        return columns(result, by)
+        return report
 
     def draw(self, results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
         from spinsim.jobs.quantum.figures import draw

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from spinsim.analysis.tables import Columns, Report
     from spinsim.jobs.temper.run import TemperPlan, TemperResult
     from spinsim.jobs.temper.settings import Temper
     from spinsim.model.ising import Ising
@@ -47,25 +46,11 @@ class TemperJob(LadderJob):
 
         return read(record, model)
 
-    def describe(self, plan: TemperPlan) -> str:
-        from spinsim.jobs.temper.report import describe
+    @property
+    def report(self) -> Reports:
+        from spinsim.jobs.temper import report
 
-        return describe(plan)
-
-    def outcome(self, plan: TemperPlan, result: TemperResult, rate: float | None) -> Report:
-        from spinsim.jobs.temper.report import outcome
-
-        return outcome(plan, result, rate)
-
-    def show(self, path: Path, result: TemperResult) -> Report:
-        from spinsim.jobs.temper.report import show
-
-        return show(path, result)
-
-    def columns(self, result: TemperResult, by: str) -> Columns:
-        from spinsim.jobs.temper.report import columns
-
-        return columns(result, by)
+        return report
 
     def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
         from spinsim.jobs.temper.figures import draw

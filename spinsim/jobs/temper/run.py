@@ -41,7 +41,7 @@ from spinsim.observables.measured import quantities_of
 from spinsim.parallel.session import others
 from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS
-from spinsim.run.execute import ReplicaRun, Row, Run
+from spinsim.run.execute import FileRow, ReplicaRun, Run
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import Measure
 from spinsim.run.plan import Saving, Watch, build_model, usual_path
@@ -149,7 +149,7 @@ class TemperSearch(ReplicaRun):
     def _is_to_pause(self) -> bool:
         return self.saving.due() or self._search.is_late()
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self.begin(may_go_on=True)
         self._search.begin()
         while True:
@@ -192,7 +192,7 @@ class TemperSearch(ReplicaRun):
         self._only_first = False
         self._start(self._restarts.number, self._groups)
 
-    def _look(self, frame: TemperFrame) -> Iterator[Row]:
+    def _look(self, frame: TemperFrame) -> Iterator[FileRow]:
         """Take in a measurement, which may be a row of the file."""
         energy, spins = self._lowest_of_groups(frame)
         self.best.update(energy, spins)

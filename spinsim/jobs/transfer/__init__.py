@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Reports
 
 if TYPE_CHECKING:
-    from spinsim.analysis.tables import Report
     from spinsim.jobs.transfer.run import TransferPlan, TransferResult
     from spinsim.jobs.transfer.settings import Transfer
     from spinsim.model.ising import Ising
     from spinsim.record import Record
-    from spinsim.run.progress import RowProgress
 
 _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
@@ -32,6 +30,7 @@ class TransferJob(Job):
     McCoy-Wu model, random within a layer alone.
     """
     resumable: ClassVar[Mapping[str, str]] = {"most_steps": ""}
+    counts_rows = True
     figures = FigureSet(("lengths",), {"average": _AVERAGE})
     figures_of_several = FigureSet(
         ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
@@ -54,25 +53,11 @@ class TransferJob(Job):
 
         return read(record, model)
 
-    def describe(self, plan: TransferPlan) -> str:
-        from spinsim.jobs.transfer.report import describe
+    @property
+    def report(self) -> Reports:
+        from spinsim.jobs.transfer import report
 
-        return describe(plan)
-
-    def outcome(self, plan: TransferPlan, result: TransferResult, rate: float | None) -> Report:
-        from spinsim.jobs.transfer.report import outcome
-
-        return outcome(plan, result, rate)
-
-    def show(self, path: Path, result: TransferResult) -> Report:
-        from spinsim.jobs.transfer.report import show
-
-        return show(path, result)
-
-    def progress(self, silent: bool) -> RowProgress:
-        from spinsim.run.progress import RowProgress
-
-        return RowProgress(silent)
+        return report
 
     def draw(self, results: Sequence[TransferResult], wanted: Drawing) -> Draw:
         from spinsim.jobs.transfer.figures import draw

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spinsim.analysis.tables import Report, Row, in_columns, unprinted
+from spinsim.analysis.tables import Columns, Report, Row, in_columns, unprinted
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.transfer.run import TransferPlan, TransferResult
@@ -107,3 +107,7 @@ def _longest(lengths: Any, in_noise: Any) -> str:
         return "-"
     length, hidden = max(known)
     return f"{length:.6g}{'?' * hidden}"
+
+
+def columns(result: TransferResult, by: str) -> Columns:
+    raise reports.no_table("a transfer run", result)

@@ -29,7 +29,7 @@ from spinsim.model.ising import Ising
 from spinsim.parallel.group import Member, make_group
 from spinsim.parallel.session import InThread, Kept, Place, answers, others
 from spinsim.record import Array, Record
-from spinsim.run.execute import Row, Run
+from spinsim.run.execute import FileRow, Run
 from spinsim.run.plan import Plan, Saving, Watch, build_model
 from spinsim.run.recording import Recording
 from spinsim.store.contents import ENERGY, STEP, Arrays, Series, group_of, rows_in
@@ -410,7 +410,7 @@ class TransferRun(Run):
     def state(self) -> Arrays:
         return {} if self._under_way is None else saved_state(*self._under_way)
 
-    def rows(self, recording: Recording) -> Iterator[Row | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         """Yield the rows that a file lacks, or where none do, those with levels that did not converge."""
         work, watch, begun, in_file = self._work, self._watch, recording.rows, recording.file is not None
         if work.caution:
