@@ -135,7 +135,8 @@ class CpuEngine(Engine):
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._has_temperatures = False
         self._tempering: CpuTempering | None = None
-        self._unread, self._fetched = deque[Measurement](maxlen=1), deque[Measurement](maxlen=1)
+        self._unread = deque[Measurement](maxlen=1)
+        self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
         self._taken: Ladder | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -176,6 +177,7 @@ class CpuEngine(Engine):
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
+        self._fetched = deque(maxlen=0)
         self._sweeper.set_ladder(ladder)
         self._sweeper.set_places(ladder, self._tempering.exchange.place)
         self._has_temperatures = True
@@ -277,7 +279,7 @@ class CpuEngine(Engine):
         tempering, rooms = self._on_ladder(), self._fetched if is_fetched else self._unread
         if reduction is not None and rooms and not rooms[0].serves(tempering, wanted):
             rooms.clear()
-        if reduction is not None and len(rooms) == rooms.maxlen:
+        if reduction is not None and rooms and len(rooms) == rooms.maxlen:
             rooms.rotate(-1)
             return rooms[-1]
         keep, spins = self._state.keep() if is_fetched or reduction is None else (None, self.spins)
