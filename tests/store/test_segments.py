@@ -263,7 +263,7 @@ def test_a_folder_that_is_deleted_while_a_run_writes_it_has_lost_its_rows(tmp_pa
         at_row(patch, 20, lambda: shutil.rmtree(folder))
         with pytest.raises(InputError, match="and the rows beside it have gone too: begin the run anew"):
             temper(folder / "a.h5")
-    assert not list(folder.iterdir())
+    assert not folder.exists() or not list(folder.iterdir())  # a segment may have been written since
     assert temper(folder / "a.h5").finished
 
 
