@@ -94,9 +94,9 @@ def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatc
 
     with monkeypatch.context() as patch:
         engine = create_engine(PACKED["cubic-samples"](), 6, Dynamics(), "cuda")
-        patch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (50_000, 50_000))
+        patch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (70_000, 70_000))
         check_room(engine)
-        patch.setattr(cupy, "get_default_memory_pool", lambda: SimpleNamespace(free_bytes=lambda: 50_000))
+        patch.setattr(cupy, "get_default_memory_pool", lambda: SimpleNamespace(free_bytes=lambda: 70_000))
         ss.sampling.tempering(engine, [0.9, 1.3, 2.0], ss.sampling.Times(100, 100))  # in memory of what has ended
     engine = create_engine(ss.Ising(ss.chain(2)), 30_000, Dynamics(), "cuda")
     with pytest.raises(ss.InputError, match="30000 replicas are too many for overlaps on this GPU: take fewer"):
