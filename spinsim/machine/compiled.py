@@ -111,7 +111,7 @@ class Compiled:
         self._entry_point: Any = None
         self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._by_types: dict[str, Callable[..., Any]] = {}
-        self._steps = 0
+        self._steps, self._looked_at = 0, 0  # steps so far, and how many they were when machine code was last looked for
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
@@ -135,8 +135,15 @@ class Compiled:
         self._steps += steps
         is_little = self._steps <= STEPS_BEFORE_LOADING >> (_TO_FURTHER if stored.has_loaded() else 0)
         if not is_little and self._steps <= STEPS_BEFORE_COMPILING:
-            is_little = not (self._is_kept and stored.is_there(self._name, _types(arguments)))
+            is_little = not self._is_on_disk(arguments)
         return (self._function if is_little else self)(*arguments)
+
+    def _is_on_disk(self, arguments: tuple[Any, ...]) -> bool:
+        """Look for machine code, which takes as long as a small problem, each time that steps have doubled."""
+        if not self._is_kept or self._steps < 2 * self._looked_at:
+            return False
+        self._looked_at = self._steps
+        return stored.is_there(self._name, _types(arguments))
 
     def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         with _LOCK, compiling():
