@@ -147,7 +147,7 @@ class HostReduction:
             if is_halved(number):
                 for name in SUMS:
                     if name in arrays:
-                        halved = _of_samples(name, arrays[name], mine)
+                        halved = _of_samples(name, arrays[name], mine)[:, : blocks.energy_block + 1]  # none is behind
                         halved >>= 1
         if compared is not None:
             self._fill(*measurement[:3], *compared, mine.start, mine.stop)
