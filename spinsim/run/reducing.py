@@ -6,19 +6,22 @@ The group /reduced holds the arrays of ``engine.measuring.reduction``, from whic
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.reduced import ReducedRun
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.measuring.reduction import Reduced, empty_arrays
 from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.packing import States, packed_spins
 from spinsim.record import Array, Record
+from spinsim.run.own_observables import sums_in
 from spinsim.sampling.tempering import Reducing
 from spinsim.store.contents import (
     LABELS,
@@ -76,6 +79,8 @@ _STORED: Final = {
 the others too."""
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
 """Axes along terms, whose names are among the labels of the group."""
+_WANTED: Final = {"full": "correlations", "even": "even_correlations", "magnetization_modes": "magnetization_modes"}
+"""Fields of ``Quantities`` by the settings that ask for them, which are attributes of the group."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
 """Series that are kept beside any others: the energy, or of quantum runs what it is made of, with the axis of times."""
 _OF_LIMIT: Final = 4
@@ -139,7 +144,9 @@ def with_names(contents: Record, names: tuple[str, ...] | None) -> Record:
     return some
 
 
-def sums_group(reduced: Reduced, stride: int, axis: str, ladder: Array) -> Record:
+def sums_group(
+    reduced: Reduced, stride: int, axis: str, ladder: Array, wanted: Quantities, measure_every: int
+) -> Record:
     """Return the group of the sums before there are any; their last axis is that of the ladder."""
     names = [term.name for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
@@ -155,7 +162,9 @@ def sums_group(reduced: Reduced, stride: int, axis: str, ladder: Array) -> Recor
         series.append(Series(name, axes, kind, words))
     labels = {one: rows for one, rows in labels.items() if one in lengths}
     labels["level"] = [2**k for k in range(lengths["level"])]
-    return group_of(series, lengths, {axis: ladder}, {STRIDE: stride, LABELS: json.dumps(labels)})
+    about = {STRIDE: stride, LABELS: json.dumps(labels), "measure_every": measure_every}
+    about |= {"samples": reduced.model.samples, **{name: int(getattr(wanted, one)) for one, name in _WANTED.items()}}
+    return group_of(series, lengths, {axis: ladder}, about)
 
 
 def _where(name: str) -> str:
@@ -169,17 +178,22 @@ def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
     return {name: arrays[name] for name in _STORED if name in arrays}
 
 
-def reduced_in(record: Record, reduced: Callable[[Mapping[str, Any]], Reduced]) -> ReducedRun | None:
-    """Return what a result has of the sums of a record, None of a search and before the first checkpoint."""
+def reduced_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quantities], Reduced]) -> ReducedRun | None:
+    """Return what a result has of the sums of a record, None of a search and before the first checkpoint.
+
+    ``reduced`` returns what a run adds up that measures some quantities, of which ``times`` are those of the record. Of
+    pooled runs sizes were chosen by the samples of one of them.
+    """
     if REDUCED not in record.groups:
         return None
-    settings = json.loads(record.attributes["config"])[record.attributes["job"]]
     group = record.groups[REDUCED]
-    plan = reduced(settings)
-    if json.loads(group.attributes[LABELS])["term"] != [term.name for term in plan.terms]:
+    about = group.attributes
+    plan = reduced(Quantities(times=times, **{one: bool(about[name]) for one, name in _WANTED.items()}))
+    if json.loads(about[LABELS])["term"] != [term.name for term in plan.terms]:
         raise DamageError("its sums are of other terms than those of its run")
     arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
-    return ReducedRun(plan, arrays, int(settings["measure_every"]), int(group.attributes[STRIDE]))
+    plan = replace(plan, all_samples=int(about["samples"]))
+    return ReducedRun(plan, arrays, int(about["measure_every"]), int(about[STRIDE]), sums_in(record))
 
 
 def keeping_in(record: Record) -> Keeping | None:

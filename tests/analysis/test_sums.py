@@ -108,9 +108,9 @@ def test_samples_are_cut_and_resampled(run) -> None:
 @pytest.mark.parametrize("by", ["temperature", "sample", "overlap", "bin"])
 def test_tables(by: str) -> None:
     full = made("glass")
-    expected = job_of("temper").columns(full, by)
+    expected = job_of("temper").report.columns(full, by)
     for other in (made("glass", series="none"), replace(full, reduced=None)):
-        found = job_of("temper").columns(other, by)
+        found = job_of("temper").report.columns(other, by)
         assert found.keys() == expected.keys()
         for name, column in expected.items():
             np.testing.assert_array_equal(found[name], column, name)

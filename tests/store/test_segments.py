@@ -237,7 +237,9 @@ def test_segments_of_another_run_are_never_overwritten(cut) -> None:
     """The run's file was moved or removed, its segments were not."""
     kept = cut.rename(cut.with_name("b.h5"))
     before = ss.configurations(kept)[:]
-    with pytest.raises(InputError, match=r"a\.h5\.parts has rows of another run, which are never overwritten: move it, or"):
+    with pytest.raises(
+        InputError, match=r"a\.h5\.parts has rows of another run, which are never overwritten: move it, or"
+    ):
         temper(cut)
     assert not cut.exists()
     assert np.array_equal(ss.configurations(kept)[:], before)

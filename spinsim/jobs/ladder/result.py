@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
@@ -25,8 +23,7 @@ from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.packing import States
 from spinsim.record import Array, Record
-from spinsim.result import POOLED
-from spinsim.run.own_observables import measured_in, sums_in
+from spinsim.run.own_observables import measured_in
 from spinsim.run.reducing import reduced_in
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, configurations_in
@@ -327,13 +324,5 @@ def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | No
     """Returns the sums over all measurements that a record holds, None where it keeps all series in full."""
     copies = record[f"{TEMPERING}/permutation"].shape[2]
     times = tuple(record[f"{MEASUREMENTS}/time"].tolist()) if ladder.slices > 1 else ()
-
-    def reduced(settings: Mapping[str, Any]) -> Reduced:
-        full, even = settings.get("correlations", True), settings.get("even_correlations", False)
-        wanted = Quantities(full, times, even, magnetization_modes=settings.get("magnetization_modes", True))
-        plan = reduced_of_run(model, Choice(copies, wanted, not times and model.is_bipartite), ladder)
-        pooled = json.loads(record.attributes.get(POOLED, "[]"))  # sizes were chosen by the samples of a single run
-        return replace(plan, all_samples=pooled[0]["samples"]) if pooled else plan
-
-    run = reduced_in(record, reduced)
-    return None if run is None else replace(run, own=sums_in(record))
+    is_bipartite = not times and model.is_bipartite
+    return reduced_in(record, times, lambda wanted: reduced_of_run(model, Choice(copies, wanted, is_bipartite), ladder))

@@ -208,7 +208,9 @@ class LadderRun(ReplicaRun):
         functions = functions_of(t.measure, plan.measure)
         self._sums = MeasurementSums(reduced, keeping, adds_local or bool(functions))
         contents = with_names(contents, keeping.names)
-        contents.groups[REDUCED] = sums_group(reduced, keeping.stride, ladder.axis, coordinates_of(ladder))
+        contents.groups[REDUCED] = sums_group(
+            reduced, keeping.stride, ladder.axis, coordinates_of(ladder), choice.wanted, t.measure_every
+        )
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
         self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
