@@ -25,7 +25,7 @@ from spinsim.parallel import launched
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
-_MANY_OBJECTS = 200_000  # made before garbage is looked for; the modules of a run, of which nothing is, are as many
+_MANY_OBJECTS = 200_000  # made before garbage is looked for, while modules are loaded: they have none
 _SOON = "20"  # 2^20 cycles without work, after which threads of OpenBLAS sleep; by default they run idle for 2^28
 
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}

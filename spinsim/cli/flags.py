@@ -144,7 +144,9 @@ class Command(TyperCommand):
             self._make(used)
         if not used <= {word for one in self.params for word in (*one.opts, *one.secondary_opts)}:
             self._make(None)  # help, a wrong flag, or a number below 0
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        del self.params  # whoever asks for them now wants all
+        return rest
 
 
 def group_of(functions: Mapping[str, Callable[..., None]]) -> type[TyperGroup]:

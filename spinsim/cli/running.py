@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
 from spinsim.parallel import launched
 
+_USUAL: Final = gc.get_threshold()  # before the command raised it while modules are loaded
 _LONG: Final = 10  # seconds of a run that is said to take so long
 MISSED: Final = 3  # exit status of a search whose target was not met
 
@@ -79,6 +81,8 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     from spinsim.run.execute import to_file
     from spinsim.run.progress import Bar
 
+    gc.freeze()  # nothing so far is garbage; functions of a user's own may make some
+    gc.set_threshold(*_USUAL)
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
         split = [f"Split: {plan.split}"] if plan.split else []

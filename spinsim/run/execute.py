@@ -97,7 +97,8 @@ class ReplicaRun(Run):
     def set_state(self, saved: Arrays) -> None:
         """Go on from a state of the form that ``state`` returns."""
         self.engine.restore(saved)
-        self.best.energy, self.best.spins = best_in(saved, self.engine.model.sites)
+        energy, self.best.spins = best_in(saved, self.engine.model.sites)
+        self.best.energy = np.where(np.isnan(energy), np.inf, energy)
 
     def with_spins(self, row: FileRow, spins: Spins, holder: Holder = None) -> FileRow:
         """Returns a row together with the configurations of its moment, if they are saved at this row.

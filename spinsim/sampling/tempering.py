@@ -171,10 +171,14 @@ def tempering_in_beta(
         )
     between = Moves(moves, seed, times.swap_every)
     engine.set_ladder(beta, copies)
-    kept = min(BEHIND + 2, times.measurements)  # the next one and the frame that the caller has among them
-    engine.prepare_measurements(kept, wanted)
+    # the next one and the frame that the caller has are among them; others measure when no frame waits
+    engine.prepare_measurements(1 if _measures_when_asked(engine) else min(BEHIND + 2, times.measurements), wanted)
     reducing = None if reduce is None else reduce(engine)
     return _temper(engine, beta, times, on_updates, pause, wanted, compared, between, reducing)
+
+
+def _measures_when_asked(engine: Engine) -> bool:
+    return engine.device_name == "cpu" and engine.devices == 1
 
 
 def _temper(
@@ -193,7 +197,7 @@ def _temper(
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portions, most = Portions(engine, times.swap_every), sweeps_a_portion(engine, times.swap_every)
     every = times.measure_every
-    at_once = on_cpu and engine.devices == 1  # which has measured when it is asked
+    at_once = _measures_when_asked(engine)
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
     reduction, is_yielded = (None, lambda number: True) if reducing is None else reducing

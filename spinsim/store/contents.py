@@ -113,9 +113,9 @@ def bytes_of_sums(contents: Record) -> int:
 
 
 def arrays_of_best(energy: npt.NDArray[np.float64], spins: BestSpins) -> dict[str, npt.NDArray[Any]]:
-    """The lowest states of a run by path, those of large lattices as bits."""
+    """The lowest states of a run by path, those of large lattices as bits; energies are NaN where none was met."""
     states = {f"{BEST}/bits": spins.bits} if isinstance(spins, States) else {f"{BEST}/spins": spins}
-    return {f"{BEST}/energy": energy} | states
+    return {f"{BEST}/energy": np.where(np.isfinite(energy), energy, np.nan)} | states
 
 
 def group_of_best(energy: npt.NDArray[np.float64], spins: BestSpins) -> Record:

@@ -145,7 +145,7 @@ class _Writer:
         for start in starts:
             part = values[tuple(slice(at, at + step) for at, step in zip(start, chunk, strict=True))]
             # an array without any chunk would be read as one number that is repeated
-            if part.any() or (
+            if np.ascontiguousarray(part).view(np.uint8).any() or (  # -0.0 is something
                 is_empty and all(at + step >= n for at, step, n in zip(start, chunk, values.shape, strict=True))
             ):
                 missing = [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)]

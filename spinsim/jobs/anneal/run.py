@@ -57,7 +57,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store.contents import BEST, MEASUREMENTS, Arrays, arrays_of_best
+from spinsim.store.contents import MEASUREMENTS, Arrays, arrays_of_best
 
 Array = npt.NDArray[np.float64]
 
@@ -318,7 +318,7 @@ class AnnealRun(ReplicaRun):
         if self._population is not None:
             self._population.restore(saved)
         if self._states is not None:
-            self._states.energy, self._states.bits = saved[f"{BEST}/energy"].copy(), saved[STATES]
+            self._states.energy, self._states.bits = self.best.energy.copy(), saved[STATES]
 
     def updates_done(self) -> int:
         return self._anneal.updates_of_first(self.engine.replicas, self._search.number) + super().updates_done()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,21 @@ def _swap_rate(result: TemperResult) -> Array:
 
 def _means(result: TemperResult) -> dict[str, Array]:
     """Mean energy, m^2 and q^2 at each temperature, NaN without measurements."""
-    source, names = source_of(result), ("energy", "m^2", "q^2")
-    if not source.measurements:
-        return dict.fromkeys(names, np.full(len(result.temperature), np.nan))
-    return {name: source.mean(name).mean(axis=0) for name in names if name in source.run.names}
+    if result.reduced is not None:
+        source = source_of(result)
+        names = [name for name in ("energy", "m^2", "q^2") if name in source.run.names]
+        return {name: source.mean(name).mean(axis=0) for name in names}
+    sites, squares = result.model.sites, {"m^2": result.magnetization, "q^2": result.overlap}
+    means = {name: _mean(series, series) / sites**2 for name, series in squares.items() if series.shape[2]}
+    return {"energy": _mean(result.energy) / sites, **means}
+
+
+def _mean(*factors: npt.NDArray[Any]) -> Array:
+    """Mean of a series, or of the product of two, (steps, samples, copies, temperatures), at each temperature."""
+    places = factors[0].shape[-1]
+    total = np.einsum(f"{','.join(['abct'] * len(factors))}->t", *factors, dtype=np.float64)
+    count = factors[0].size // places
+    return np.asarray(total / count) if count else np.full(places, np.nan)
 
 
 MOST_BYTES: Final = 2**28
