@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import pickle
 from collections.abc import Callable
@@ -89,6 +90,15 @@ def test_the_seal_says_what_lies_behind_it(path: Path) -> None:
     assert content[512:520] == b"\x89HDF\r\n\x1a\n"
     with path.open("rb") as file:
         assert sealed.seal_of(file).sha256 == sealed.digest_of(file) == sha256
+
+
+def test_large_files_are_hashed_in_pieces(monkeypatch) -> None:
+    monkeypatch.setattr(sealed, "_PIECE", 1000)
+    content = np.random.default_rng(1).bytes(512 + 2500)
+    pieces = [hashlib.sha256(content[start : start + 1000]).digest() for start in (512, 1512, 2512)]
+    assert sealed.digest_of(io.BytesIO(content)) == hashlib.sha256(b"".join(pieces)).hexdigest()
+    assert sealed.digest_of(io.BytesIO(content[:1512])) == pieces[0].hex()
+    assert sealed.digest_of(io.BytesIO(content[:512])) == hashlib.sha256(b"").hexdigest()
 
 
 def test_equal_numbers_take_no_room(tmp_path: Path) -> None:
