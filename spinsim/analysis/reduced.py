@@ -222,8 +222,9 @@ class ReducedRun:
 
     @cached_property
     def _walk(self) -> Array:
-        return self.walk_times() if self.reduced.places > 1 else np.zeros(self.samples)
+        return self.walk_times if self.reduced.places > 1 else np.zeros(self.samples)
 
+    @cached_property
     def walk_times(self) -> Array:
         """Autocorrelation time of the places of replicas, (samples,), whose mean and variance are known."""
         whole = self.arrays["walk_sums"][0]

@@ -274,7 +274,7 @@ class Source:
 
     def walk_times(self) -> tuple[Integers, Array]:
         """Return measurements and autocorrelation times of the places of replicas, of each sample of each run."""
-        return self.run.lengths, self.of_runs(ReducedRun.walk_times)
+        return self.run.lengths, self.of_runs(lambda run: run.walk_times)
 
     def own_chains(self, name: str) -> tuple[list[Chain], list[Integers]]:
         """Return the chains of an observable of the user's own, and of which samples each is."""
@@ -289,7 +289,7 @@ class Source:
         check_length(len(values))
         means, walk = values.mean(axis=2), np.zeros(len(rows))
         if len(self.result.temperature) > 1:
-            walk = self._run_of(rows).walk_times() * (len(values) / self.measurements)  # in rows
+            walk = self._run_of(rows).walk_times * (len(values) / self.measurements)  # in rows
         return chain_of(means.reshape(*means.shape[:2], -1), walk)
 
     def _run_of(self, rows: Integers) -> ReducedRun:

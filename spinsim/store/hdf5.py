@@ -7,18 +7,22 @@ measurements are. Arrays in segments become virtual datasets.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import mmap
 import re
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import h5py
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.machine.threads import available_threads
 from spinsim.record import Array, Record
 from spinsim.store.segments import Stored
 
@@ -27,6 +31,7 @@ _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK: Final = 2**17  # numbers of a chunk
 _SPARSE_CHUNK: Final = 2**13  # likewise, of an array that is mostly zeros
+_TOGETHER: Final = 64  # such chunks that are worth a thread
 _LEVEL: Final = 1  # of compression
 _SMALL: Final = 2**13  # bytes of an array that is stored as it is
 _MOST_FILLED: Final = 4
@@ -140,18 +145,25 @@ class _Writer:
         """An array that is mostly zeros: chunks of nothing else take no room and no time, others are compressed."""
         how = _chunked(values, _SPARSE_CHUNK)
         dataset, chunk = self._create(group, name, values, how), how.get_chunk()
-        starts = itertools.product(*(range(0, n, step) for n, step in zip(values.shape, chunk, strict=True)))
-        is_empty = True
-        for start in starts:
+        starts = list(itertools.product(*(range(0, n, step) for n, step in zip(values.shape, chunk, strict=True))))
+
+        def packed(start: tuple[int, ...]) -> bytes:
             part = values[tuple(slice(at, at + step) for at, step in zip(start, chunk, strict=True))]
-            # an array without any chunk would be read as one number that is repeated
-            if np.ascontiguousarray(part).view(np.uint8).any() or (  # -0.0 is something
-                is_empty and all(at + step >= n for at, step, n in zip(start, chunk, values.shape, strict=True))
-            ):
-                missing = [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)]
-                whole = np.pad(part, missing) if part.shape != chunk else np.ascontiguousarray(part)
-                dataset.write_direct_chunk(start, zlib.compress(whole.data, _LEVEL))
-                is_empty = False
+            whole = np.ascontiguousarray(part)
+            if not whole.view(np.uint8).any():  # -0.0 is something
+                return b""
+            if part.shape != chunk:
+                whole = np.pad(part, [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)])
+            return zlib.compress(whole.data, _LEVEL)
+
+        threads, is_empty = min(available_threads(), len(starts) // _TOGETHER), True
+        with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
+            for start, content in zip(starts, (pool.map if pool else map)(packed, starts), strict=True):
+                # an array without any chunk would be read as one number that is repeated
+                if content or (is_empty and start == starts[-1]):
+                    nothing = bytes(prod(chunk) * values.itemsize)
+                    dataset.write_direct_chunk(start, content or zlib.compress(nothing, _LEVEL))
+                    is_empty = False
         return dataset
 
 
