@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from spinsim.cuda.device import names
 from spinsim.machine import threads
+from spinsim.machine.memory import make_current
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -73,6 +74,7 @@ def emulated() -> Iterator[None]:
     if reason:
         pytest.skip(reason)
     with in_place_of_cupy():
+        make_current(0)
         yield
 
 
@@ -95,6 +97,8 @@ def device(request: pytest.FixtureRequest) -> str:
     if request.param == "emulated":
         request.getfixturevalue("emulated")
         return "cuda"
+    if request.param == "cuda":
+        make_current(0)  # tests that call parts of a run begin their thread as a run does
     return str(request.param)
 
 

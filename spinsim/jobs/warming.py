@@ -121,10 +121,12 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
     "graphs of degrees up to 255": lambda: _graph(_circle(64, 16), _signs),
     "lattices of +-1": lambda: EdwardsAnderson(cubic(4), samples=2),
     "lattices in a field": lambda: EdwardsAnderson(square(4), field=1.0),
+    "lattices in three dimensions": lambda: EdwardsAnderson(cubic(8)),
     "large lattices": lambda: EdwardsAnderson(square(256, 2)),
     "dense models": lambda: _graph(np.column_stack(np.triu_indices(130, 1)), lambda bonds: bonds % 3 - 1.0),
     "graphs of +-1": lambda: _graph(_circle(64, 4), _signs),
     "Gaussian couplings": lambda: EdwardsAnderson(square(4), couplings="gaussian"),
+    "real couplings": lambda: _graph(_circle(64, 4), lambda bonds: np.sqrt(bonds + 1.0)),
     "integer couplings": lambda: _graph(_circle(40, 3), lambda bonds: bonds % 7 - 3.0),
 }
 """Models whose kernels differ, those that take longest first."""

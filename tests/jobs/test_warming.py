@@ -20,7 +20,7 @@ import numpy as np
 graph = ss.read_instance('examples/data/G11.txt')
 degrees = ss.read_instance('tests/data/G14.txt')
 real = ss.Ising(graph.graph, np.random.default_rng(1).normal(size=graph.graph.bonds))
-field = ss.Ising(ss.square(16), fields=0.5 * np.ones(256))
+field = ss.Ising(ss.square(16), field=0.5 * np.ones(256))
 for model in (graph, degrees, real, ss.EdwardsAnderson(ss.cubic(8)), field):
     ss.anneal(model, [3.0, 1.0], sweeps=10, replicas=64, device='cpu')
     ss.temper(model, [1.0, 3.0], sweeps=20, thermalize=10, device='cpu')

@@ -200,11 +200,19 @@ def _launch(
         kernel.library.launch_instance(ctypes.c_void_p(values), grid, ctypes.c_uint(threads))
 
 
+def _axpy(a: float, x: Any, y: Any) -> None:
+    y += a * x
+
+
+def _gemv(transposed: str, alpha: float, a: Any, x: Any, beta: float, y: Any) -> None:
+    y[:] = alpha * ((a.T if transposed == "T" else a) @ x) + beta * y
+
+
 def _module() -> ModuleType:
     """``cupy``."""
     module: Any = ModuleType("cupy")
     makers = ("empty", "zeros", "ones", "full", "ascontiguousarray", "asarray")
-    for name in (*makers, "unpackbits", "packbits", "roll", "moveaxis", "sign", "exp"):
+    for name in (*makers, "unpackbits", "packbits", "roll", "moveaxis", "sign", "exp", "multiply"):
         make = getattr(np, {"asarray": "array"}.get(name, name))
         setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
     for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):
@@ -217,6 +225,8 @@ def _module() -> ModuleType:
     module.get_default_memory_pool = lambda: SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None)
     module.ndarray, module.cuda.MemoryPointer = _array_in, lambda memory, offset: memory[offset:]
     module.cuda.Memory = lambda size: np.empty(size, np.uint8)
+    module.cublas = ModuleType("cupy.cublas")
+    module.cublas.dot, module.cublas.axpy, module.cublas.gemv = lambda x, y: np.array(x @ y).view(Array), _axpy, _gemv
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(
         launchKernel=_launch,
@@ -255,8 +265,8 @@ def _forget() -> None:
 def in_place_of_cupy() -> Iterator[None]:
     """``import cupy`` gives the stand-in."""
     module = _module()
-    before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda")}
-    sys.modules |= {"cupy": module, "cupy.cuda": module.cuda}
+    before = {name: sys.modules.get(name) for name in ("cupy", "cupy.cuda", "cupy.cublas")}
+    sys.modules |= {"cupy": module, "cupy.cuda": module.cuda, "cupy.cublas": module.cublas}
     _forget()
     try:
         yield

@@ -63,6 +63,7 @@ static ucontext_t scheduler;
 static std::deque<Fiber> fibers;  // which stay where they are
 static Barrier cluster_barrier;
 static std::vector<Barrier> block_barriers, warp_barriers;
+static Barrier named_barriers[CLUSTER][16];  // of blocks, by number
 static std::vector<uint64_t> words;  // that threads of a warp show each other
 static void (*body)(void**);
 static void** arguments;
@@ -128,6 +129,7 @@ static void begin_block() {
 
 static void run_blocks(uint3 first) {
     cluster_barrier = {}, begun = 0;
+    for (auto& of_block : named_barriers) std::fill(std::begin(of_block), std::end(of_block), Barrier{});
     block_barriers.clear(), warp_barriers.clear(), words.clear();
     begin_block();
     for (unsigned left = 1; left;) {
@@ -334,6 +336,16 @@ static inline void ptx_barrier_cluster_arrive_release_aligned(int size) {
 }
 static inline void ptx_barrier_cluster_wait_acquire_aligned() {
     while (emulation::cluster_barrier.phase == emulation::fibers[emulation::current].phase) emulation::yield();
+}
+static inline void ptx_bar_arrive(int number, int threads) {
+    emulation::Barrier& barrier = emulation::named_barriers[emulation::rank()][number];
+    barrier.size = threads;
+    emulation::arrive(barrier);
+}
+static inline void ptx_bar_sync(int number, int threads) {
+    emulation::Barrier& barrier = emulation::named_barriers[emulation::rank()][number];
+    barrier.size = threads;
+    for (const unsigned phase = emulation::arrive(barrier); barrier.phase == phase;) emulation::yield();
 }
 static inline void ptx_mapa_shared(unsigned& out, unsigned address, unsigned rank) {
     out = address % emulation::SHARED + rank * emulation::SHARED;
