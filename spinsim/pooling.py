@@ -293,24 +293,28 @@ def _with_more_replicas(results: Sequence[Result], disorder: Integers) -> Record
         energy = np.asarray(best["energy"].values).min(axis=1)[lowest]
         lowest = np.take_along_axis(lowest, energy.argmin(axis=1)[:, None], axis=1)[:, 0]
     for path, array in list(pooled.paths()):
-        values, axis = np.asarray(array.values), array.axes[-1:]
-        name = path.rpartition("/")[2]
-        if array.axes in ((_SAMPLE,), ("replica",), ("population",)) and name == axis[0]:
-            length = len(numbers) if name == _SAMPLE else runs * len(values)
-            pooled.put(path, array._replace(values=np.arange(length)))
-        elif _SAMPLE in array.axes:
-            at = array.axes.index(_SAMPLE)
-            if array.axes[at + 1 : at + 2] in (("replica",), ("population",)):
-                values = np.take(values, order, axis=at)
-                shape = values.shape
-                each = values.reshape(*shape[:at], len(numbers), runs, *shape[at + 1 :])
-                if name == _FAMILY:
-                    each = each + (shape[at + 1] * np.arange(runs, dtype=values.dtype))[:, None]
-                values = each.reshape(*shape[:at], len(numbers), runs * shape[at + 1], *shape[at + 2 :])
+        values, axes, name = np.asarray(array.values), array.axes, path.rpartition("/")[2]
+        if axes == (name,) and name in (_SAMPLE, *_REPLICAS):  # the numbers of samples or replicas
+            values = np.arange(len(numbers) if name == _SAMPLE else runs * len(values))
+        elif _SAMPLE in axes:
+            at = axes.index(_SAMPLE)
+            if axes[at + 1 : at + 2] in [(axis,) for axis in _REPLICAS]:
+                values = _side_by_side(np.take(values, order, axis=at), at, runs, name == _FAMILY)
             else:
                 values = np.take(values, lowest, axis=at)
-            pooled.put(path, array._replace(values=values))
+        else:
+            continue
+        pooled.put(path, array._replace(values=values))
     return pooled
+
+
+def _side_by_side(values: npt.NDArray[Any], at: int, runs: int, are_families: bool) -> npt.NDArray[Any]:
+    """Put the replicas of each ``runs`` samples along axis ``at`` in one row; families of other runs are others."""
+    before, (samples, replicas), after = values.shape[:at], values.shape[at : at + 2], values.shape[at + 2 :]
+    each = values.reshape(*before, samples // runs, runs, replicas, *after)
+    if are_families:
+        each = each + (replicas * np.arange(runs, dtype=values.dtype))[:, None]
+    return each.reshape(*before, samples // runs, runs * replicas, *after)
 
 
 def _attributes(

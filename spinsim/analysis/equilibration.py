@@ -16,7 +16,7 @@ from spinsim.analysis.distributions import fisher_tail, normal_limit, student_li
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.reduced import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
-from spinsim.analysis.sources import Source, source_of
+from spinsim.analysis.statistics import Statistics, statistics_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables.measured import in_field
@@ -166,19 +166,20 @@ class LinkAgreement:
 
 
 def approach(result: Tempered) -> Approach:
-    source = source_of(result)
-    if source.measurements < FEWEST_STEPS:
+    statistics = statistics_of(result)
+    if statistics.measurements < FEWEST_STEPS:
         raise InputError(
-            f"{source.measurements} measurements are too few for bins: give at least {FEWEST_STEPS}, with more sweeps"
+            f"{statistics.measurements} measurements are too few for bins: give at least {FEWEST_STEPS}, "
+            "with more sweeps"
         )
     mean, error, verdict = {}, {}, {}
-    for name, places in _followed(result, source).items():
+    for name, places in _followed(result, statistics).items():
         of_each = [compare_bins(followed) for followed in places]
         mean[name] = np.stack([one.mean for one in of_each], axis=1)
         error[name] = np.stack([one.error for one in of_each], axis=1)
         verdict[name] = np.array([one.verdict.split(":")[0] for one in of_each])
     start, stop = of_each[0].start, of_each[0].stop
-    first, last = source.sweep_of(start), source.sweep_of(stop - 1)
+    first, last = statistics.sweep_of(start), statistics.sweep_of(stop - 1)
     return Approach(result.temperature, start, stop, first, last, mean, error, verdict)
 
 
@@ -191,8 +192,10 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
     """
     if not comparable(result):
         return None
-    source = source_of(result)
-    residual = link_residual(result.model, source.late_means("energy"), source.late_means("q_link"), result.temperature)
+    statistics = statistics_of(result)
+    residual = link_residual(
+        result.model, statistics.late_means("energy"), statistics.late_means("q_link"), result.temperature
+    )
     samples, temperatures = residual.shape
     error = standard_error(residual)
     limit = float(student_limit(samples - 1, false_alarms / (2 * temperatures)))
@@ -201,8 +204,8 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 
 def comparable(result: Tempered) -> bool:
     """Return True where couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and links are there."""
-    facts, model = source_of(result).facts, result.model
-    if not facts.correlations or facts.copies < 2 or samples_in(result) < _FEWEST_FOR_LINKS:
+    measured, model = statistics_of(result).choice, result.model
+    if not measured.wanted.full or measured.copies < 2 or samples_in(result) < _FEWEST_FOR_LINKS:
         return False
     if not model.name.endswith("-gaussian") or len(model.couplings) != model.samples or np.any(model.fields):
         return False
@@ -224,15 +227,15 @@ def link_residual(model: Ising, energy: Array, link: Array, temperature: Array |
     return np.asarray(energy + model.bonds / model.sites * (1 - link) / temperature)
 
 
-def _followed(result: Tempered, source: Source) -> dict[str, Sequence[Followed | Bins]]:
-    facts = source.facts
-    followed: dict[str, Sequence[Followed | Bins]] = {"energy_per_site": source.followed("energy")}
-    if facts.copies > 1:
-        followed["overlap_squared"] = source.followed("q^2")
-    if facts.copies > 1 and facts.correlations:
-        followed["link_overlap"] = source.followed("q_link")
+def _followed(result: Tempered, statistics: Statistics) -> dict[str, Sequence[Followed | Bins]]:
+    measured = statistics.choice
+    followed: dict[str, Sequence[Followed | Bins]] = {"energy_per_site": statistics.followed("energy")}
+    if measured.copies > 1:
+        followed["overlap_squared"] = statistics.followed("q^2")
+    if measured.copies > 1 and measured.wanted.full:
+        followed["link_overlap"] = statistics.followed("q_link")
     if comparable(result):
-        each = zip(source.followed("energy"), source.followed("q_link"), result.temperature, strict=True)
+        each = zip(statistics.followed("energy"), statistics.followed("q_link"), result.temperature, strict=True)
         followed["link_residual"] = [
             e.bins._replace(means=link_residual(result.model, e.bins.means, q.bins.means, t)) for e, q, t in each
         ]
@@ -273,7 +276,7 @@ def walks(result: Tempered) -> Walks | None:
     if len(result.temperature) < 2:
         return None
     trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(*source_of(result).walk_times(), trips)
+    return Walks(*statistics_of(result).walk_times(), trips)
 
 
 @dataclass(frozen=True)
@@ -298,7 +301,7 @@ class Verdict:
         return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{limits}"
 
 
-def judge(result: Tempered, coldest: Mapping[str, Followed], source: Source | None = None) -> Verdict:
+def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statistics | None = None) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures, and in a uniform field the
@@ -316,7 +319,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], source: Source | No
     ``coldest`` has the observables at the lowest temperature by name; "energy" and, in a field, "m" are what copies are
     compared in. Of pooled runs each run of each sample is looked at.
     """
-    source = source or source_of(result)
+    statistics = statistics or statistics_of(result)
     energy, where = coldest["energy"], result.axis.coldest
     compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
@@ -329,7 +332,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], source: Source | No
         apart = compare_copies(coldest[name], share, window)
         if apart.any():
             problems.append(f"the copies{_whose(apart)} disagree in {name} at {where}")
-    if "m" in coldest and (beyond := beyond_field(result, share, source)).any():
+    if "m" in coldest and (beyond := beyond_field(result, share, statistics)).any():
         problems.append(
             f"m{_whose(beyond)} at {where} is beyond what the field allows, as its sign changes too rarely or never"
         )
@@ -339,7 +342,7 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], source: Source | No
     doubts, limits = _short_samples(walked, energy, where), ""
     if walked is None and _keeps_valleys(result):
         limits = f"at one {result.axis.name} without cluster moves metastable states cannot be excluded"
-        if kept := _kept_signs(result, source):
+        if kept := _kept_signs(result, statistics):
             doubts.append(f"{kept}, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
@@ -353,16 +356,16 @@ def _keeps_valleys(result: Tempered) -> bool:
     return {one.partition(":")[0] for one in moves.split(",")} <= _UNMOVED
 
 
-def _kept_signs(result: Tempered, source: Source) -> str:
+def _kept_signs(result: Tempered, statistics: Statistics) -> str:
     """Say which order parameters stay away from 0, and in how many samples; nothing where these are few."""
-    away = {name: samples for name, samples in stays_away(result, source).items() if samples.any()}
+    away = {name: samples for name, samples in stays_away(result, statistics).items() if samples.any()}
     marked = np.logical_or.reduce(list(away.values())) if away else np.zeros(1, np.bool_)
     if marked.sum() <= _MOST_SHORT * np.sqrt(len(marked)):
         return ""
     return f"{_listed(list(away), 'or')}{_whose(marked)} stays away from 0"
 
 
-def stays_away(result: Tempered, source: Source | None = None) -> dict[str, Bools]:
+def stays_away(result: Tempered, statistics: Statistics | None = None) -> dict[str, Bools]:
     """Mark samples in which an order parameter stays away from 0 at the highest temperature, (samples,), by its name.
 
     Replicas that go from one of two opposite states to the other pass 0, where |x| has no gap: <|x|>^2 / <x^2> is
@@ -371,7 +374,7 @@ def stays_away(result: Tempered, source: Source | None = None) -> dict[str, Bool
     """
     if in_field(result.model):
         return {}
-    run = (source or source_of(result)).run
+    run = (statistics or statistics_of(result)).run
     return {
         name: (run.mean(f"|{name}|") ** 2 > _AWAY * run.mean(f"{name}^2"))[:, -1]
         for name in ("m", "m_s", "q")
@@ -379,7 +382,7 @@ def stays_away(result: Tempered, source: Source | None = None) -> dict[str, Bool
     }
 
 
-def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, source: Source | None = None) -> Bools:
+def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, statistics: Statistics | None = None) -> Bools:
     """Mark samples whose magnetisation at the lowest temperature no uniform field h allows, (samples,).
 
     Couplings do not tell M from -M, so that P(-M) = P(M) exp(-2 beta h M) and <M> = <|M| tanh(beta h |M|)>. As a
@@ -393,8 +396,8 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, source: S
     field = result.model.uniform_field
     if not field:
         return np.zeros(result.model.samples, np.bool_)
-    source = source or source_of(result)
-    run, time = source.run, source.time_of_runs("m")
+    statistics = statistics or statistics_of(result)
+    run, time = statistics.run, statistics.time_of_runs("m")
     square = run.mean("m^2")[:, 0]
     root, strength = np.sqrt(square), abs(result.model.fields[0, 0]) * result.model.sites / result.temperature[0]
     mean, bias = run.mean("m")[:, 0] * np.sign(field), np.tanh(strength * root)

@@ -41,7 +41,7 @@ from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
 from spinsim.analysis.reduced import IndependentRuns
 from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered, samples_in
-from spinsim.analysis.sources import measurements_of, source_of
+from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.errors import InputError, argument
 from spinsim.model.graph import Graph
 from spinsim.observables.moments import correlation_name
@@ -347,9 +347,11 @@ def _terms(result: Tempered, parity: str, least: int) -> _Terms:
     Autocorrelation times are those of C(1) and m^2 or, of even parity, of the energy of space and the link overlap:
     they tell how far blocks are too short.
     """
-    times, source = _in_time(result, parity, least).times, source_of(result)
-    *found, blocks = zip(*(_terms_of(part.runs, len(times), parity == "even") for part in source.parts), strict=True)
-    order = np.argsort(np.concatenate([part.samples for part in source.parts]))
+    times, statistics = _in_time(result, parity, least).times, statistics_of(result)
+    *found, blocks = zip(
+        *(_terms_of(part.runs, len(times), parity == "even") for part in statistics.parts), strict=True
+    )
+    order = np.argsort(np.concatenate([part.samples for part in statistics.parts]))
     mean, covariance, wider, trusted = (np.concatenate(each)[order] for each in found)
     return _Terms(times, mean, covariance, min(blocks), wider, trusted)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Bools, Integers, Tempered
-from spinsim.analysis.sources import Source, source_of
+from spinsim.analysis.statistics import Statistics, statistics_of
 from spinsim.errors import InputError
 from spinsim.observables.measured import in_field
 
@@ -45,31 +45,31 @@ def overlap_distribution(
 
     ``places`` of the ladder are all of them by default.
     """
-    source = _source(result, bins)
-    run, chosen = source.run, list(range(len(result.temperature)) if places is None else places)
+    statistics = _statistics(result, bins)
+    run, chosen = statistics.run, list(range(len(result.temperature)) if places is None else places)
     counts: npt.NDArray[np.uint32] = run.arrays["overlap_histogram"][:, chosen]
     sites, cells = result.model.sites, counts.shape[-1]
     q, width, _ = _bins(sites, bins, cells)
     first = np.searchsorted(_dealt(cells, len(q)), np.arange(len(q)))
     of_runs = np.add.reduceat(counts.astype(np.float64), first, axis=-1)
-    shares = source.over_runs(of_runs / (run.lengths[:, None, None] * run.reduced.pairs))
+    shares = statistics.over_runs(of_runs / (run.lengths[:, None, None] * run.reduced.pairs))
     if symmetrize:  # of values that make no whole number of cells, cells differ by one value
         q, width, shares = (q - q[::-1]) / 2, (width + width[::-1]) / 2, (shares + shares[..., ::-1]) / 2
     if len(shares) > 1:
         share, error = shares.mean(axis=0), standard_error(shares)
         return OverlapDistribution(q, width, share / width, error / width, error > 0)
-    independent, trusted = independent_overlaps(source)[0, chosen], source.time("q^2").trusted[0, chosen]
+    independent, trusted = independent_overlaps(statistics)[0, chosen], statistics.time("q^2").trusted[0, chosen]
     share, error = shares[0], _of_one_histogram(shares[0], independent, symmetrize, in_field(result.model))
     return OverlapDistribution(q, width, share / width, error / width, trusted[:, None] & np.isfinite(error))
 
 
-def independent_overlaps(source: Source) -> Array:
+def independent_overlaps(statistics: Statistics) -> Array:
     """Return how many independent overlaps would give q^2 the error that it has, (samples, places).
 
     Copies that share moves, or pairs that share copies, count as far as they tell something new.
     """
-    square, fourth, error = source.mean("q^2"), source.mean("q^4"), source.time("q^2").mean_error
-    most = source.of_samples(
+    square, fourth, error = statistics.mean("q^2"), statistics.mean("q^4"), statistics.time("q^2").mean_error
+    most = statistics.of_samples(
         lambda runs: np.full((len(runs.mean("q^2")), 1), runs.measurements * runs.first.reduced.pairs)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -102,8 +102,8 @@ def bins_for(result: Tempered, place: int) -> int:
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
     """
-    source, sites = _source(result, _FEWEST_BINS), result.model.sites
-    counts = source.run.arrays["overlap_histogram"][:, place].sum(axis=0, dtype=np.int64)
+    statistics, sites = _statistics(result, _FEWEST_BINS), result.model.sites
+    counts = statistics.run.arrays["overlap_histogram"][:, place].sum(axis=0, dtype=np.int64)
     q, _, _ = _bins(sites, len(counts), len(counts))
     q = q if in_field(result.model) else np.abs(q)
     order = np.argsort(q, kind="stable")
@@ -111,23 +111,23 @@ def bins_for(result: Tempered, place: int) -> int:
     end = np.searchsorted(below[1:], below[:-1] + below[-1] // 2, side="left")
     there = end < len(q)
     shortest = float((q[order][end[there]] - q[order][there]).min())
-    number = float(independent_overlaps(source)[:, place].sum())
+    number = float(independent_overlaps(statistics)[:, place].sum())
     width = min(2.15 / 1.35 * shortest / number**0.2, 2 / _FEWEST_BINS)
     of_a_bin = max(1, round(width * sites / 2), -(-(sites + 1) // _MOST_BINS))
     return int(-(-(sites + 1) // of_a_bin))
 
 
-def _source(result: Tempered, bins: int) -> Source:
+def _statistics(result: Tempered, bins: int) -> Statistics:
     """Return the statistics of a run, if overlaps are among them."""
-    source = source_of(result)
-    if source.facts.copies < 2 or (result.reduced is None and not result.overlap.shape[2]):
+    statistics = statistics_of(result)
+    if statistics.choice.copies < 2 or (result.reduced is None and not result.overlap.shape[2]):
         raise InputError("the run has one copy and no overlaps: give a run of two replicas or more")
-    if source.measurements < FEWEST_STEPS or bins < 1:
+    if statistics.measurements < FEWEST_STEPS or bins < 1:
         raise InputError(
-            f"{source.measurements} measurements in {bins} bins make no distribution: give at least {FEWEST_STEPS} "
+            f"{statistics.measurements} measurements in {bins} bins make no distribution: give at least {FEWEST_STEPS} "
             "and 1"
         )
-    return source
+    return statistics
 
 
 def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, Integers]:

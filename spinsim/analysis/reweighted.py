@@ -23,7 +23,7 @@ from scipy.special import logsumexp
 from spinsim.analysis import runs
 from spinsim.analysis.reduced import IndependentRuns, ReducedRun
 from spinsim.analysis.runs import Array, Axis, Integers, Tempered, check_length, samples_in
-from spinsim.analysis.sources import Source, facts_of, measurements_of, observed, source_of, sums_of
+from spinsim.analysis.statistics import Statistics, choice_of, measurements_of, observed, statistics_of, sums_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.reduction import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
@@ -308,10 +308,10 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
     check_length(measurements_of(result))
     result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
-    source = source_of(result)
-    check_width(source.run, source.samples)
-    times, merge = _times(source)
-    parts_of = [(part.runs, k) for part in source.parts for k in range(len(part.samples))]
+    statistics = statistics_of(result)
+    check_width(statistics.run, statistics.samples)
+    times, merge = _times(statistics)
+    parts_of = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
     wholes = [_counted(result, runs, k, merge) for runs, k in parts_of]
     joins = [_join(whole) for whole in wholes]
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
@@ -426,10 +426,10 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
-    """Returns what is found at other temperatures; ``reference`` as ``Facts`` has it."""
-    facts = facts_of(result)
-    fewer = min(facts.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
-    return observables(facts._replace(copies=fewer, reference=reference))
+    """Returns what is found at other temperatures; ``reference`` as ``observables`` takes it."""
+    measured = choice_of(result)
+    fewer = min(measured.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
+    return observables(result.model, measured._replace(copies=fewer), reference)
 
 
 class _Time(NamedTuple):
@@ -440,15 +440,15 @@ class _Time(NamedTuple):
     wider: Array  # factor to errors
 
 
-def _times(source: Source) -> tuple[dict[str, _Time], int]:
+def _times(statistics: Statistics) -> tuple[dict[str, _Time], int]:
     """Autocorrelation times of all observables, and how many blocks are merged where errors come from time."""
-    names = dict.fromkeys(["energy", *series_of(_observables(source.result, "hottest"))])
-    is_one = source.samples == 1
-    merge = max(int(source.chain(name).merge.max()) for name in names) if is_one else 0
+    names = dict.fromkeys(["energy", *series_of(_observables(statistics.result, "hottest"))])
+    is_one = statistics.samples == 1
+    merge = max(int(statistics.chain(name).merge.max()) for name in names) if is_one else 0
     times = {}
     for name in names:
-        time = source.time(name)
-        wider = source.chain(name).factor_at(merge)[0] if is_one else np.ones(source.run.reduced.places)
+        time = statistics.time(name)
+        wider = statistics.chain(name).factor_at(merge)[0] if is_one else np.ones(statistics.run.reduced.places)
         times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
     return times, merge
 
@@ -465,7 +465,7 @@ def _estimates(
         count = mean["pairs" if MOMENTS[o.series] else "measurements"]
         trusted = np.isfinite(error) & (error > 0) & (count >= FEWEST * 2 * tau)
         trusted &= can_trust(samples_in(result), np.interp(targets, ladder, time.trusted) == 1)
-        estimates[o.name] = Estimate(value, error, tau * source_of(result).every, trusted)
+        estimates[o.name] = Estimate(value, error, tau * statistics_of(result).every, trusted)
     return estimates
 
 
@@ -476,6 +476,6 @@ def _notes(result: Tempered, absolute: bool) -> list[str]:
             f"F / T and entropy per site are less those at T = {result.temperature[-1]:.5g}: for absolute ones the "
             "ladder must reach temperatures so high that infinite temperature can be reached from them."
         )
-    if in_field(result.model) and facts_of(result).copies > 1:
+    if in_field(result.model) and choice_of(result).copies > 1:
         notes.append("The spin-glass susceptibility is left out: in a field it is not reweighted.")
     return notes

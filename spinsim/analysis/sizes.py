@@ -14,7 +14,7 @@ from scipy.interpolate import CubicSpline, PPoly
 
 from spinsim.analysis.kinds import check_one_model, is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import Array, Tempered
-from spinsim.analysis.sources import facts_of
+from spinsim.analysis.statistics import choice_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
@@ -231,7 +231,7 @@ def order_parameter(results: Sequence[Tempered]) -> str:
     """Order parameter of runs of one kind of model: ``magnetization``, ``staggered_magnetization`` or ``overlap``."""
     if all(is_ferromagnet(result.model) for result in results):
         return "magnetization"
-    if all(facts_of(result).staggered and is_antiferromagnet(result.model) for result in results):
+    if all(choice_of(result).staggered and is_antiferromagnet(result.model) for result in results):
         return "staggered_magnetization"
     return "overlap"
 
@@ -270,12 +270,12 @@ def _check_observable(results: list[Tempered], observable: str | None) -> str:
     if observable not in CROSSING:
         raise InputError(f"observable {observable!r} is unknown: choose {' or '.join(CROSSING)}")
     for result in results:
-        if observable == "overlap" and facts_of(result).copies < 2:
+        if observable == "overlap" and choice_of(result).copies < 2:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has one copy at each temperature and no "
                 "overlaps: run it with two replicas or more, or choose the observable magnetization"
             )
-        if observable == "staggered_magnetization" and not facts_of(result).staggered:
+        if observable == "staggered_magnetization" and not choice_of(result).staggered:
             raise InputError(
                 f"the run of {result.model.name}, {size_label(result.model)}, has no staggered magnetisation, which "
                 "takes a lattice of two sublattices and a file of this version: choose another observable"

@@ -17,8 +17,8 @@ from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.reduced import Followed, in_order
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
-from spinsim.analysis.sources import Source, observed, point_of, source_of
-from spinsim.analysis.sources import observables_of as observables_of
+from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
+from spinsim.analysis.statistics import observables_of as observables_of
 from spinsim.observables.measured import in_field
 from spinsim.observables.table import left_out, moments_of, series_of
 
@@ -80,87 +80,89 @@ def summarize(result: Tempered) -> Summary:
     Raises:
         InputError: for fewer than 16 measurements.
     """
-    source = source_of(result)
-    times = _times(source)
+    statistics = statistics_of(result)
+    times = _times(statistics)
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
-    coldest: dict[str, Followed] = {name: source.coldest(key) for name, key in tested.items() if key in times}
-    coldest |= {name: source.followed_at(name, 0) for name in _ordering(source, times)}
-    judged = judge(result, coldest, source)
+    coldest: dict[str, Followed] = {name: statistics.coldest(key) for name, key in tested.items() if key in times}
+    coldest |= {name: statistics.followed_at(name, 0) for name in _ordering(statistics, times)}
+    judged = judge(result, coldest, statistics)
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(source, long_enough) + left_out(source.facts)
+    notes = _on_samples(statistics, long_enough) + left_out(result.model, statistics.choice)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     said = (judged.equilibration, judged.problems, judged.doubts, judged.words)
-    return Summary(result.axis, _estimates(source, times), *said, long_enough, notes)
+    return Summary(result.axis, _estimates(statistics, times), *said, long_enough, notes)
 
 
-def _ordering(source: Source, times: Iterable[str]) -> list[str]:
+def _ordering(statistics: Statistics, times: Iterable[str]) -> list[str]:
     """Moments by which a run is judged beside the energy and overlaps, those that tables print."""
-    model = source.result.model
+    model = statistics.result.model
     orders = {"m": in_field(model), "q": in_field(model), "m_s^2": is_antiferromagnet(model)}
     orders["m^2"] = favours_parallel_spins(model) and not in_field(model)
     return [name for name in times if orders.get(name)]
 
 
 def estimates(result: Tempered) -> dict[str, Estimate]:
-    source = source_of(result)
-    return _estimates(source, _times(source))
+    statistics = statistics_of(result)
+    return _estimates(statistics, _times(statistics))
 
 
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
-    source = source_of(result)
-    names, values = _functions(source)
-    curves, wider = source.by_merges(
-        [o.series for o in source.records],
-        lambda merge: bootstrap(values, source.entries(names, merge), resamples, seed),
+    statistics = statistics_of(result)
+    names, values = _functions(statistics)
+    curves, wider = statistics.by_merges(
+        [o.series for o in statistics.records],
+        lambda merge: bootstrap(values, statistics.entries(names, merge), resamples, seed),
     )
     resamples_of = {
-        o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(source.records)
+        o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(statistics.records)
     }
-    return resamples_of | {o.name: _resampled_own(source, o.name, resamples, seed) for o in source.own_records}
+    return resamples_of | {o.name: _resampled_own(statistics, o.name, resamples, seed) for o in statistics.own_records}
 
 
-def _times(source: Source) -> dict[str, IntegratedTime]:
-    return {name: source.time(name) for name in series_of(source.records)}
+def _times(statistics: Statistics) -> dict[str, IntegratedTime]:
+    return {name: statistics.time(name) for name in series_of(statistics.records)}
 
 
-def _functions(source: Source) -> tuple[list[str], Callable[[Array], Array]]:
+def _functions(statistics: Statistics) -> tuple[list[str], Callable[[Array], Array]]:
     """Names of moments, and all observables (observables, temperatures) as a function of their averages."""
-    names, point = moments_of(source.records), point_of(source.result)
-    return names, lambda mean: observed(point, source.records, dict(zip(names, mean, strict=True)))
+    names, point = moments_of(statistics.records), point_of(statistics.result)
+    return names, lambda mean: observed(point, statistics.records, dict(zip(names, mean, strict=True)))
 
 
-def _estimates(source: Source, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
-    names, values = _functions(source)
-    averages = values(source.entries(names).mean(axis=0))
-    errors, wider = source.by_merges(
-        [o.series for o in source.records], lambda merge: jackknife(values, source.entries(names, merge)).error
+def _estimates(statistics: Statistics, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
+    names, values = _functions(statistics)
+    averages = values(statistics.entries(names).mean(axis=0))
+    errors, wider = statistics.by_merges(
+        [o.series for o in statistics.records], lambda merge: jackknife(values, statistics.entries(names, merge)).error
     )
     estimated = {}
-    for o, value, error in zip(source.records, averages, errors * wider, strict=True):
-        estimated[o.name] = _estimate(source, value, error, times[o.series], source.every)
-    return estimated | {o.name: _own_estimate(source, o.name) for o in source.own_records}
+    for o, value, error in zip(statistics.records, averages, errors * wider, strict=True):
+        estimated[o.name] = _estimate(statistics, value, error, times[o.series], statistics.every)
+    return estimated | {o.name: _own_estimate(statistics, o.name) for o in statistics.own_records}
 
 
 def own_estimate(result: Tempered, name: str) -> Estimate:
     """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
-    return _own_estimate(source_of(result), name)
+    return _own_estimate(statistics_of(result), name)
 
 
-def _own_estimate(source: Source, name: str) -> Estimate:
-    chains, samples = source.own_chains(name)
+def _own_estimate(statistics: Statistics, name: str) -> Estimate:
+    chains, samples = statistics.own_chains(name)
     time = in_order([chain.time for chain in chains], samples)
     error = standard_error(time.mean) if len(time.mean) > 1 else time.mean_error[0]
-    sweep = source.result.sweep
-    every = source.every if name in source.run.own else int(sweep[1] - sweep[0])  # of rows, if these are all there is
-    return _estimate(source, time.mean.mean(axis=0), error, time, every)
+    sweep = statistics.result.sweep
+    every = (
+        statistics.every if name in statistics.run.own else int(sweep[1] - sweep[0])
+    )  # of rows, if these are all there is
+    return _estimate(statistics, time.mean.mean(axis=0), error, time, every)
 
 
-def _resampled_own(source: Source, name: str, resamples: int, seed: int) -> Array:
+def _resampled_own(statistics: Statistics, name: str, resamples: int, seed: int) -> Array:
     """Bootstrap of such an observable, of the samples that all others draw."""
-    chains, samples = source.own_chains(name)
-    if source.samples > 1:
+    chains, samples = statistics.own_chains(name)
+    if statistics.samples > 1:
         return bootstrap(np.asarray, in_order([chain.time for chain in chains], samples).mean, resamples, seed)
     (chain,) = chains
 
@@ -172,9 +174,9 @@ def _resampled_own(source: Source, name: str, resamples: int, seed: int) -> Arra
     return np.asarray(drawn[0] + (drawn - drawn[0]) * chain.factor[0])
 
 
-def _estimate(source: Source, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
+def _estimate(statistics: Statistics, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
     there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
-    trusted = there & can_trust(source.samples, time.trusted[0])
+    trusted = there & can_trust(statistics.samples, time.trusted[0])
     return Estimate(value, error, time.tau.mean(axis=0) * every, trusted)
 
 
@@ -199,8 +201,8 @@ def few_samples(samples: int) -> list[str]:
     ]
 
 
-def _on_samples(source: Source, long_enough: dict[str, Array]) -> list[str]:
-    samples, sentences, axis = source.samples, few_samples(source.samples), source.result.axis
+def _on_samples(statistics: Statistics, long_enough: dict[str, Array]) -> list[str]:
+    samples, sentences, axis = statistics.samples, few_samples(statistics.samples), statistics.result.axis
     name = min(long_enough, key=lambda key: float(long_enough[key].min()))
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:

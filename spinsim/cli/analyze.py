@@ -187,7 +187,7 @@ def _tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
 
 def heading(file: str, result: Any) -> str:
     from spinsim.analysis.runs import samples_in_words
-    from spinsim.analysis.sources import measurements_of
+    from spinsim.analysis.statistics import measurements_of
 
     rows = f"{result.model.name}, {samples_in_words(result)}, {count(measurements_of(result), 'measurement')}"
     return f"{file}: {rows}" + ("" if result.finished else ", which are those so far: the run is not finished")

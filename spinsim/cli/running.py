@@ -58,7 +58,7 @@ def command_of(job: Job) -> Callable[..., None]:
         with compiling_told(silent=quiet or as_json):
             plan = job.plan(build_config(job.config, below, tables, begun=tables_of_file))
             if dry_run:
-                say_outlook(plan, as_json)
+                say_estimate(plan, as_json)
             else:
                 carry_out(plan, quiet, as_json)
 
@@ -66,10 +66,10 @@ def command_of(job: Job) -> Callable[..., None]:
     return run
 
 
-def say_outlook(plan: Plan[Any], as_json: bool) -> None:
-    from spinsim.run.progress import outlook
+def say_estimate(plan: Plan[Any], as_json: bool) -> None:
+    from spinsim.run.progress import estimated
 
-    estimate = outlook(plan)
+    estimate = estimated(plan)
     if as_json:
         say_json(estimate.numbers)
         return

@@ -127,7 +127,7 @@ _TYPES: Final = {
 }
 
 
-class Quantities(NamedTuple):
+class Types(NamedTuple):
     """The types of an annotation."""
 
     types: tuple[_Type, ...]  # those that are known
@@ -148,7 +148,7 @@ def _heads(annotation: str) -> list[str]:
     return [one if one in _TYPES else one.split("[")[0].split(".")[-1] for one in heads]
 
 
-def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Quantities:
+def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Types:
     """Return the types of an annotation; ``namespace`` has its aliases, such as ``OnUpdates``, and classes."""
     types: list[_Type] = []
     are_all = True
@@ -164,20 +164,20 @@ def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Quantities:
             are_all = are_all and of_alias.are_all
         else:
             are_all = False
-    return Quantities(tuple(types), are_all, frozenset(kind for one in types for kind in one.own))
+    return Types(tuple(types), are_all, frozenset(kind for one in types for kind in one.own))
 
 
 _plain_wanted = cache(partial(_wanted, namespace={}))
-_ANYTHING: Final = Quantities((), False, frozenset())
+_ANYTHING: Final = Types((), False, frozenset())
 
 
-def as_stated(name: str, value: Any, annotation: str | Quantities, also: tuple[str, ...] = ()) -> Any:
+def as_stated(name: str, value: Any, annotation: str | Types, also: tuple[str, ...] = ()) -> Any:
     """Return an argument in the form of its annotation: 1e3 as 1000 for ``int``, numbers of NumPy as those of Python.
 
     Args:
         name: Name of the argument.
         value: As it was given.
-        annotation: Annotation of the argument: text, or the ``Quantities`` of it.
+        annotation: Annotation of the argument: text, or the ``Types`` of it.
         also: Further values that may be given, in words.
 
     Raises:
@@ -213,7 +213,7 @@ class _Stated(NamedTuple):
     """The arguments that a function states."""
 
     places: tuple[str, ...]  # names of those that may be given by position, in order
-    wanted: dict[str, Quantities]  # types by names; anything where the function judges the argument itself
+    wanted: dict[str, Types]  # types by names; anything where the function judges the argument itself
     takes_others: bool  # True if it has ``**keywords``
 
 

@@ -49,20 +49,6 @@ def longest_axes(model: Ising) -> tuple[int, ...]:
     return tuple(first + axis for axis, side in enumerate(space.shape) if side == max(space.shape))
 
 
-class Facts(NamedTuple):
-    """Facts that decide which observables a run has."""
-
-    model: Ising
-    copies: int  # replicas at each temperature
-    correlations: bool  # link overlaps and Fourier modes were measured
-    reference: str = ""
-    """To what free energy and entropy between simulated temperatures are related: ``infinity``, or ``hottest`` for the
-    highest temperature of the ladder; empty for all other averages."""
-    staggered: bool = False  # staggered magnetisations were measured
-    in_time: bool = False  # slices of a model of space and time were measured
-    magnetization_modes: bool = True  # Fourier modes of the magnetisation are among the correlations
-
-
 def in_field(model: Ising) -> bool:
     """Returns whether fields break the symmetry of all spins' reversal, so that averages of m and q need not vanish."""
     return model.uniform_field != 0
@@ -163,13 +149,9 @@ MEASURED: Final = (
 class Choice(NamedTuple):
     """Choice of quantities that a run measures."""
 
-    copies: int  # of the ladder
+    copies: int  # of the ladder: replicas at each place
     wanted: Quantities  # correlations of copies at equal temperatures
     staggered: bool = False  # true if staggered magnetisations are measured
-
-    def facts(self, model: Ising) -> Facts:
-        wanted, in_time = self.wanted, bool(self.wanted.times)
-        return Facts(model, self.copies, wanted.full, "", self.staggered, in_time, wanted.magnetization_modes)
 
     def quantities(self, dimension: int) -> list[Measured]:
         """Returns what is measured of a model on a lattice of some dimension, 0 for none."""

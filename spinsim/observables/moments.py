@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
-from spinsim.observables.measured import MEASURED, PAIR, Choice, Facts, longest_axes
+from spinsim.model.ising import Ising
+from spinsim.observables.measured import MEASURED, PAIR, Choice, longest_axes
 from spinsim.observables.table import moments_of, observables, series_of
 
 Array = npt.NDArray[np.float64]
@@ -50,10 +50,8 @@ class Ladder(NamedTuple):
     """The places of a ladder, with what models of space and time need of them."""
 
     places: int  # how many
-    times: tuple[int, ...] = ()  # distances of correlations in time, in slices; empty for space alone
-    gamma: Array = np.empty(0)  # transverse field at each place, (places,); empty likewise
+    gamma: Array = np.empty(0)  # transverse field at each place, (places,); empty for space alone
     k_time: Array = np.empty(0)  # coupling of neighbours in time, likewise
-    even: bool = False  # True if products of neighbours in space are correlated in time
 
 
 def correlation_name(number: int, even: bool = False) -> str:
@@ -61,23 +59,23 @@ def correlation_name(number: int, even: bool = False) -> str:
     return f"{'even ' if even else ''}C({number})"
 
 
-def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
+def reduced_run(model: Ising, measured: Choice, ladder: Ladder) -> Reduced:
     """Return what a run adds up so that every observable that it has follows, with its autocorrelation."""
-    records = observables(facts)
+    records, times, even = observables(model, measured), measured.wanted.times, measured.wanted.even
     wanted = dict.fromkeys(_ALWAYS_FOLLOWED)
     wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (term_name(name),)))
     wanted |= dict.fromkeys(
-        correlation_name(k, even) for even in (False, True)[: 1 + ladder.even] for k in range(len(ladder.times))
+        correlation_name(k, of_bonds) for of_bonds in (False, True)[: 1 + even] for k in range(len(times))
     )
     wanted["q^4"] = None  # with q^2 it tells how many independent overlaps P(q) comes from, in a field too
-    if ladder.even and facts.copies > 1:
+    if even and measured.copies > 1:
         wanted["q_link in space"] = None
     followed = {term_name(name) for name in series_of(records)}
     varying = {VARIANCES[name][0] for name in moments_of(records) if name in VARIANCES}
-    followed |= set(_ALWAYS_FOLLOWED) | (varying if facts.copies == 1 else set())  # how well one copy knows its mean
+    followed |= set(_ALWAYS_FOLLOWED) | (varying if measured.copies == 1 else set())  # how well one copy knows its mean
     by_copy = {"energy", "e_s"} | varying
-    over_energy = set() if facts.in_time else set(wanted) - _OF_ENERGY
-    known = _known_terms(facts, ladder)
+    over_energy = set() if times else set(wanted) - _OF_ENERGY
+    known = _known_terms(model, measured, ladder)
     terms = [
         known[name]._replace(
             followed=name in followed,
@@ -88,34 +86,33 @@ def reduced_run(facts: Facts, ladder: Ladder) -> Reduced:
         for name in wanted
         if name in known
     ]
-    return Reduced(facts.model, facts.copies, ladder.places, tuple(terms))
+    return Reduced(model, measured.copies, ladder.places, tuple(terms))
 
 
 def term_name(moment: str) -> str:
     return correlation_name(0) if moment == "C(1)" else moment
 
 
-def _known_terms(facts: Facts, ladder: Ladder) -> dict[str, Term]:
+def _known_terms(model: Ising, measured: Choice, ladder: Ladder) -> dict[str, Term]:
     """Return every term that a run can add up, by name."""
-    model, places, known = facts.model, ladder.places, dict[str, Term]()
-    wanted = Quantities(facts.correlations, ladder.times, ladder.even, magnetization_modes=facts.magnetization_modes)
+    times, places, known = measured.wanted.times, ladder.places, dict[str, Term]()
 
     def add(name: str, source: Source, unit: float, power: int, of_pairs: bool) -> None:
         known[name] = Term(name, (source,), np.full((1, places), unit), np.zeros(places), power, of_pairs)
 
-    for one in Choice(facts.copies, wanted, facts.staggered).quantities(len(longest_axes(model))):
+    for one in measured.quantities(len(longest_axes(model))):
         along, of_pairs, full = one.elements(model) if one.elements else (), one.per == PAIR, one.full(model)
         for name, power in zip(one.moments, (1, ABSOLUTE, 2, 4), strict=False):
             if name:
                 add(name, one.taken_from(along), 1 / max(1, len(along)) / full, power, of_pairs)
         if one.axis == "time":
-            for k in range(len(ladder.times)):
+            for k in range(len(times)):
                 add(correlation_name(k, one.name.startswith("even")), one.taken_from((k,)), 1 / full, 1, of_pairs)
-        if one.axis == "axis" and facts.in_time:
+        if one.axis == "axis" and times:
             add("|q(k_time)|^2" if of_pairs else "|m(k_time)|^2", one.taken_from((0,)), 1 / full, 1, of_pairs)
-    if facts.copies > 1:
+    if measured.copies > 1:
         add("connected q^2", Source("overlap"), 1 / model.sites**2, CONNECTED, True)
-    return known | (_energies_in_time(model.sites, ladder) if facts.in_time else {})
+    return known | (_energies_in_time(model.sites, ladder) if times else {})
 
 
 def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Term]:

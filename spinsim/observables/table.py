@@ -28,7 +28,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError, argument
 from spinsim.inputs.numbers import real_array
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import Facts, in_field, in_space, is_uniform
+from spinsim.observables.measured import Choice, in_field, in_space, is_uniform
 
 Array = npt.NDArray[np.float64]
 COPIES_IN_FIELD: Final = 4  # for the connected chi_SG: squares of averages come from different pairs of copies
@@ -119,26 +119,27 @@ def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array
     return np.asarray(beta**2 * (at.model.sites // slices * fluctuations - own_slope))
 
 
-def needs_met(run: Facts) -> set[str]:
+def needs_met(model: Ising, measured: Choice, reference: str = "") -> set[str]:
     """Return the names of the conditions that a run meets, of those that observables need."""
-    model, field = run.model, in_field(run.model)
-    modes = run.correlations and model.embedding is not None and model.embedding.periodic
+    wanted, field, in_time = measured.wanted, in_field(model), bool(measured.wanted.times)
+    modes = wanted.full and model.embedding is not None and model.embedding.periodic
     conditions = {
         "field": field,
         "zero field": not field,
         "uniform": modes and field and is_uniform(model),  # so that <m(k)> vanishes
-        "staggered": run.staggered,
-        "like sublattices": run.staggered and (not field or is_uniform(model)),  # m_s is distributed evenly about 0
+        "staggered": measured.staggered,
+        "like sublattices": measured.staggered
+        and (not field or is_uniform(model)),  # m_s is distributed evenly about 0
         "modes": modes,
-        "spin modes": modes and run.magnetization_modes,
-        "links": run.correlations and run.copies > 1,
-        "classical": not run.in_time,
-        "in time": run.in_time,
-        "isotropic": run.in_time and model.terms is None,  # one number multiplies the action of space and time
-        "two copies": run.copies > 1,
-        "four copies": run.copies >= COPIES_IN_FIELD,
-        "from infinity": run.reference == "infinity",
-        "from the hottest": run.reference == "hottest",
+        "spin modes": modes and wanted.magnetization_modes,
+        "links": wanted.full and measured.copies > 1,
+        "classical": not in_time,
+        "in time": in_time,
+        "isotropic": in_time and model.terms is None,  # one number multiplies the action of space and time
+        "two copies": measured.copies > 1,
+        "four copies": measured.copies >= COPIES_IN_FIELD,
+        "from infinity": reference == "infinity",
+        "from the hottest": reference == "hottest",
     }
     return {name for name, is_met in conditions.items() if is_met}
 
@@ -353,9 +354,13 @@ CROSSING: Final = {
 """Observables whose curves of several sizes cross, by the order parameter that they are of."""
 
 
-def observables(facts: Facts) -> tuple[Observable, ...]:
-    """Returns what a summary has, in its order; in a field all susceptibilities and lengths are connected."""
-    met = needs_met(facts)
+def observables(model: Ising, measured: Choice, reference: str = "") -> tuple[Observable, ...]:
+    """Returns what a summary has, in its order; in a field all susceptibilities and lengths are connected.
+
+    ``reference`` is to what free energy and entropy between simulated temperatures are related: ``infinity``, or
+    ``hottest`` for the highest temperature of the ladder; empty for all other averages.
+    """
+    met = needs_met(model, measured, reference)
     return tuple(o for o in TABLE if met.issuperset(o.needs))
 
 
@@ -372,12 +377,13 @@ def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
     return tuple(Observable(name, name, name, f"average of {name}", name, (name,)) for name in names)
 
 
-def left_out(facts: Facts) -> list[str]:
+def left_out(model: Ising, measured: Choice) -> list[str]:
     """Returns sentences on observables that a run lacks though it has nearly all that they take."""
-    met, there = needs_met(facts), observables(facts)
+    met, there = needs_met(model, measured), observables(model, measured)
     missed = [o for o in TABLE if o not in there and met.issuperset(o.needs[:-1])]
     said = list(dict.fromkeys(o.sentence for o in missed if o.sentence))
-    if observables(facts._replace(magnetization_modes=True)) == there:
+    with_modes = measured._replace(wanted=measured.wanted._replace(magnetization_modes=True))
+    if observables(model, with_modes) == there:
         return said
     modes = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
     return [*said, f"{modes}, run with {argument('magnetization_modes', True)}."]

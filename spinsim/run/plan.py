@@ -183,13 +183,13 @@ class Plan(Generic[AnyConfig]):
     @property
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
-        outline, replicas = self.outline, self.replicas
-        update = choose(outline)
-        call_time = call_time_of(update, outline.sites, replicas, self.round_sweeps)
-        return in_words(Work(outline.samples, replicas, update.together, call_time), self.device)
+        sizes, replicas = self.sizes, self.replicas
+        update = choose(sizes)
+        call_time = call_time_of(update, sizes.sites, replicas, self.round_sweeps)
+        return in_words(Work(sizes.samples, replicas, update.together, call_time), self.device)
 
     @property
-    def outline(self) -> Sizes:
+    def sizes(self) -> Sizes:
         return ModelSizes(self.model)
 
     @property

@@ -170,7 +170,7 @@ ENOUGH: Final = 1.0  # seconds of a run that tell how long all of it takes
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-class Outlook(NamedTuple):
+class RunEstimate(NamedTuple):
     """Time and room that a run will take."""
 
     seconds: float | None  # from when its engine is ready to its end; None of a search, whose end nobody knows
@@ -247,7 +247,7 @@ class _EnoughError(Exception):
     """The run has been timed for long enough."""
 
 
-def outlook(plan: Plan[Any]) -> Outlook:
+def estimated(plan: Plan[Any]) -> RunEstimate:
     """Time the beginning of a run, keeping no row and writing nothing, and say what all of it will take.
 
     A ladder that is to be placed is placed first.
@@ -274,4 +274,4 @@ def outlook(plan: Plan[Any]) -> Outlook:
         numbers.update(seconds=seconds_without_compiling() - began, rate=timing.rate)
     if "file_bytes" not in numbers:
         raise InputError("the length of such a run is not known before: run it, and stop it where it takes too long")
-    return Outlook(**numbers)
+    return RunEstimate(**numbers)

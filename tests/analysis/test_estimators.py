@@ -14,9 +14,10 @@ from moments_of_series import VALUES, PerSite, connected_squares
 
 import spinsim as ss
 from spinsim.analysis.jackknife import bin_means, jackknife
-from spinsim.analysis.sources import observed, point_of, source_of
+from spinsim.analysis.statistics import observed, point_of, statistics_of
 from spinsim.analysis.summary import summarize
-from spinsim.observables.measured import Facts
+from spinsim.engine.measuring.correlations import Quantities
+from spinsim.observables.measured import Choice
 from spinsim.observables.moments import VARIANCES
 from spinsim.observables.table import moments_of, observables
 
@@ -55,7 +56,7 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
     model = model_of(kind, size, field)
     result = ss.temper(model, size * LADDER, sweeps=3000, thermalize=100, replicas=4, measure_every=2, seed=3)
     found = summarize(result)
-    there = observables(Facts(model, 4, correlations=True, staggered=model.is_bipartite))
+    there = observables(model, Choice(4, Quantities(), staggered=model.is_bipartite))
     names = [observable.name for observable in there]
     assert list(found.estimates) == names
     rows, noise = [], noise_of(result)
@@ -68,7 +69,7 @@ def test_every_estimator_agrees_with_enumeration(kind: str, field: float, size: 
 
 def noise_of(result: ss.TemperResult) -> dict[str, np.ndarray]:
     """Statistical errors of estimates for the given samples, from 40 stretches of time of many tau each."""
-    records, run, point = source_of(result).records, PerSite(result), point_of(result)
+    records, run, point = statistics_of(result).records, PerSite(result), point_of(result)
     names = moments_of(records)
     series = [VALUES[name](run) for name in names]
     squares = [
@@ -106,5 +107,5 @@ def test_fluctuations_have_no_bias(copies: int) -> None:
     run = replace(
         tempered(model, copies, 20, np.array([1.0])), energy=np.broadcast_to(values, (20, 4000, copies, 1)) * 4
     )
-    means = source_of(run).entries(["(E - <E>)^2"])
+    means = statistics_of(run).entries(["(E - <E>)^2"])
     assert_agree([("variance", float(means.mean()), float(means.std() / np.sqrt(means.size)), 1.0)])

@@ -15,8 +15,9 @@ from spinsim.analysis.figures import averages_figure
 from spinsim.analysis.reweighted import reweighted
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import all_columns, printed_table
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.observables import table as observables_table
-from spinsim.observables.measured import Facts
+from spinsim.observables.measured import Choice
 from spinsim.observables.moments import MOMENTS
 from spinsim.observables.table import LABELS, SYMBOLS, TABLE, Observable, observables, printed_order
 
@@ -34,7 +35,9 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_run_has_one_record_of_a_name(kind: str, reference: str) -> None:
     for copies, correlations, staggered in product((1, 2, 4), (False, True), (False, True)):
-        names = [o.name for o in observables(Facts(MODELS[kind], copies, correlations, reference, staggered))]
+        names = [
+            o.name for o in observables(MODELS[kind], Choice(copies, Quantities(correlations), staggered), reference)
+        ]
         assert len(set(names)) == len(names)
         assert set(printed_order(names)) == set(names)
         assert sum(name.startswith(("free_energy", "entropy")) for name in names) == (2 if reference else 0)

@@ -17,7 +17,8 @@ from scipy.special import logsumexp
 import spinsim as ss
 from spinsim.analysis.reweighted import MultiHistogram, first_guess, joined, reweighted
 from spinsim.analysis.summary import summarize
-from spinsim.observables.measured import Facts
+from spinsim.engine.measuring.correlations import Quantities
+from spinsim.observables.measured import Choice
 from spinsim.observables.table import observables
 
 LADDER = np.array([1.5, 2.0, 2.6, 3.5])
@@ -47,7 +48,7 @@ def test_every_column_agrees_with_enumeration(field: float, size: float, periodi
         for name, estimate in found.estimates.items():
             rows.append((f"{name} at T = {temperature}", estimate.value[k], estimate.error[k], exact[name]))
             assert estimate.trusted[k]
-    names = [o.name for o in observables(Facts(model, 2, correlations=True, staggered=not periodic))]
+    names = [o.name for o in observables(model, Choice(2, Quantities(), staggered=not periodic))]
     assert list(found.estimates)[:-2] == names
     assert_agree(rows)
 

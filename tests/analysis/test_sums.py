@@ -16,7 +16,7 @@ from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.reduced import FollowedSeries, FollowedTerm
 from spinsim.analysis.runs import sample_of, samples_of
-from spinsim.analysis.sources import facts_of, measurements_of, sums_of
+from spinsim.analysis.statistics import choice_of, measurements_of, sums_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
 from spinsim.engine.cpu import CpuEngine
@@ -87,7 +87,7 @@ def test_nothing_but_the_sums_counts(run) -> None:
         assert_alike(other, run)
         one, another = walks(other), walks(run)
         np.testing.assert_array_equal(one.tau, another.tau)
-        assert facts_of(other) == facts_of(run)
+        assert choice_of(other) == choice_of(run)
 
 
 def test_samples_are_cut_and_resampled(run) -> None:

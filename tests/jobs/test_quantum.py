@@ -15,8 +15,9 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
+from spinsim.engine.measuring.correlations import Quantities
 from spinsim.model.trotter import coupling_in_time, trotter
-from spinsim.observables.measured import Facts
+from spinsim.observables.measured import Choice
 from spinsim.observables.table import observables
 
 K = [0.6, 0.4, 0.3]
@@ -82,7 +83,7 @@ def check_columns(result: ss.QuantumResult) -> None:
                 rows.append(f"{at} {name}: {value:.6f} +- {error:.6f}, exact {exact[name]:.6f}, z = {z:.2f}")
                 compared.add(name)
                 wrong += [name] * (not abs(z) <= 4)
-    own = {o.name for o in observables(Facts(result.model, 4, correlations=True, in_time=True))}
+    own = {o.name for o in observables(result.model, Choice(4, Quantities(times=(1,))))}
     assert not wrong, "\n".join(rows)
     assert own - compared <= ({"correlation_length_over_L"} if result.model.samples == 3 else set())
 

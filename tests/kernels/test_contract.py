@@ -26,7 +26,7 @@ from spinsim.gemm import special
 from spinsim.model.trotter import trotter
 from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
-from spinsim.observables.measured import Facts
+from spinsim.observables.measured import Choice
 from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
@@ -93,7 +93,9 @@ def update(model: ss.Ising) -> None:
         engine.apply(move, Moment(np.array([0.5, 0.4]), 0, 1))
     for full in (False, True):
         wanted = Quantities(full, times=(1, 2), even=True) if model.graph.slices > 1 else Quantities(full)
-        engine.temper_measured(2, 1, 1, wanted, engine.reduction(reduced_run(Facts(model, 2, full), Ladder(2))))
+        engine.temper_measured(
+            2, 1, 1, wanted, engine.reduction(reduced_run(model, Choice(2, Quantities(full)), Ladder(2)))
+        )
     if model.graph.slices > 1:
         engine.local_squares()
 

@@ -30,7 +30,7 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import cubic, square
 from spinsim.model.trotter import trotter
-from spinsim.observables.measured import Facts
+from spinsim.observables.measured import Choice
 from spinsim.observables.moments import Ladder, reduced_run
 
 
@@ -53,12 +53,8 @@ class Run(NamedTuple):
         """All that such a run adds up."""
         places, wanted = len(self.beta), self.wanted
         in_time = bool(wanted.times)
-        facts = Facts(
-            model, self.copies, wanted.full, in_time=in_time, staggered=True,
-            magnetization_modes=wanted.magnetization_modes,
-        )  # fmt: skip
         numbers = np.linspace(0.2, 0.7, places) if in_time else np.empty(0)
-        return reduced_run(facts, Ladder(places, wanted.times, numbers, numbers[::-1], wanted.even))
+        return reduced_run(model, Choice(self.copies, wanted, staggered=True), Ladder(places, numbers, numbers[::-1]))
 
 
 def glass(samples: int) -> Callable[[], Ising]:

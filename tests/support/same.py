@@ -11,7 +11,7 @@ import numpy as np
 import spinsim as ss
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered
-from spinsim.analysis.sources import sums_of
+from spinsim.analysis.statistics import sums_of
 from spinsim.analysis.summary import Summary
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced, Source, Term

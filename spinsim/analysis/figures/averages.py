@@ -19,7 +19,7 @@ from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, drawn_panel
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import Comparison, order_parameter, size_label
-from spinsim.analysis.sources import facts_of
+from spinsim.analysis.statistics import choice_of
 from spinsim.analysis.summary import Estimate, Summary, observables_of
 from spinsim.analysis.tables import chosen_columns
 from spinsim.errors import InputError
@@ -93,7 +93,7 @@ def order_names(result: Tempered) -> list[str]:
 def _order(results: Sequence[Tempered]) -> str:
     """Returns what orders in all runs and was measured; empty where nothing is."""
     model, order = results[0].model, order_parameter(results)
-    if order == "overlap" and not all(facts_of(result).copies > 1 for result in results):
+    if order == "overlap" and not all(choice_of(result).copies > 1 for result in results):
         order = "magnetization"
     if order != "magnetization":
         return order

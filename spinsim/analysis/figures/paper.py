@@ -28,7 +28,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from spinsim.analysis import onsager
 from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
-from spinsim.analysis.sources import facts_of
+from spinsim.analysis.statistics import choice_of
 from spinsim.analysis.summary import Estimate
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
@@ -239,7 +239,7 @@ def curve_label(size: str) -> str:
 
 def run_text(result: Tempered) -> str:
     """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
-    copies = facts_of(result).copies
+    copies = choice_of(result).copies
     return _text(result.model, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
 

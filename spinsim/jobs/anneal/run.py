@@ -198,9 +198,9 @@ class AnnealPlan(Plan[Anneal]):
         return self.first.steps
 
     @property
-    def outline(self) -> Sizes:
+    def sizes(self) -> Sizes:
         a = self.config.anneal
-        return OfSlices(self.model, a.slices_in_time) if a.quantum else super().outline
+        return OfSlices(self.model, a.slices_in_time) if a.quantum else super().sizes
 
     def is_done(self, rows: int) -> bool:
         return super().is_done(rows) and not self.config.anneal.is_search

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.reduced import ReducedRun
 from spinsim.analysis.runs import Tempered, samples_in_words
-from spinsim.analysis.sources import facts_of, measurements_of
-from spinsim.engine.measuring.correlations import Quantities
+from spinsim.analysis.statistics import choice_of, measurements_of
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
@@ -85,9 +84,7 @@ _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E
 
 
 def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
-    wanted = choice.wanted
-    places = Ladder(len(ladder), wanted.times, ladder.gamma, ladder.k_time, wanted.even)
-    return reduced_run(choice.facts(model), places)
+    return reduced_run(model, choice, Ladder(len(ladder), ladder.gamma, ladder.k_time))
 
 
 def contents_of_run(
@@ -259,9 +256,8 @@ class LadderResult(Tempered):
 
     @property
     def choice(self) -> Choice:
-        facts, (times, even) = facts_of(self), self._times
-        wanted = Quantities(facts.correlations, times, even, magnetization_modes=facts.magnetization_modes)
-        return Choice(self.permutation.shape[2], wanted, facts.staggered)
+        """Quantities that were measured."""
+        return choice_of(self)
 
     @cached_property
     def verdict(self) -> str:
@@ -276,11 +272,6 @@ class LadderResult(Tempered):
             return summarize(self).verdict
         except InputError as error:
             raise MissingError(str(error)) from error
-
-    @property
-    def _times(self) -> tuple[tuple[int, ...], bool]:
-        """Times of correlations in time, and whether products of neighbours have them too."""
-        return (), False
 
     @property
     def _run_facts(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ from spinsim.analysis.gaps import (
     has_even,
 )
 from spinsim.analysis.runs import sample_of, samples_in
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.statistics import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError

@@ -12,7 +12,7 @@ import numpy as np
 from spinsim.analysis.gaps import FEWEST_STEPS as FEWEST_FOR_GAPS
 from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_parity, has_connected
 from spinsim.analysis.runs import sample_of, samples_in
-from spinsim.analysis.sources import measurements_of
+from spinsim.analysis.statistics import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted, with_error
 from spinsim.inputs.texts import count, quoted, wrapped

@@ -175,11 +175,6 @@ class QuantumResult(LadderResult):
         measured = np.where(self.local_measurements > 0, self.local_measurements, np.nan)[:, None, None, None]
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 
-    @property
-    def _times(self) -> tuple[tuple[int, ...], bool]:
-        run, even = self.reduced, self.even_correlation_in_time
-        return tuple(map(int, self.time)), bool(even.shape[-1]) if run is None else "even C(1)" in run.names
-
     def dataset(self) -> xarray.Dataset:
         """As ``LadderResult.dataset``, with the coordinates of each point."""
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}

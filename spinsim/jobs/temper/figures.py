@@ -17,7 +17,7 @@ from spinsim.analysis.figures import paper
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Integers, Tempered, samples_in
-from spinsim.analysis.sources import facts_of, source_of
+from spinsim.analysis.statistics import choice_of, statistics_of
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
@@ -44,7 +44,7 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
     figures = averages_of_one(result, wanted, summary)
     if figure == "cut" or result.model.maxcut_weight is not None:
         figures["cut"] = partial(cut_figure, result, style)
-    if figure == "overlap" or facts_of(result).copies > 1:
+    if figure == "overlap" or choice_of(result).copies > 1:
         figures["overlap"] = partial(overlap_figure, result, style)
     if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(exchange_figure, result, style)
@@ -118,8 +118,8 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
         _draw_rates(rates, result)
         _draw_trips(trips, result.round_trips)
     bars = " Bars reach from the lowest to the highest of the samples." if samples > 1 else ""
-    none, source = int((result.round_trips == 0).sum()), source_of(result)
-    (sweeps,) = source.sweep_of(np.array([source.measurements - 1]))
+    none, statistics = int((result.round_trips == 0).sum()), statistics_of(result)
+    (sweeps,) = statistics.sweep_of(np.array([statistics.measurements - 1]))
     figure.caption = (
         f"Share of exchanges accepted between neighbouring temperatures, at their geometric mean, and histogram of "
         f"round trips from the highest temperature to the lowest and back, of {_named(result)}."

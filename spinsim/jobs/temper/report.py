@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.runs import sample_of, samples_in
-from spinsim.analysis.sources import measurements_of, source_of
+from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
 from spinsim.inputs.texts import count, quoted
@@ -33,9 +33,9 @@ def _swap_rate(result: TemperResult) -> Array:
 def _means(result: TemperResult) -> dict[str, Array]:
     """Mean energy, m^2 and q^2 at each temperature, NaN without measurements."""
     if result.reduced is not None:
-        source = source_of(result)
-        names = [name for name in ("energy", "m^2", "q^2") if name in source.run.names]
-        return {name: source.mean(name).mean(axis=0) for name in names}
+        statistics = statistics_of(result)
+        names = [name for name in ("energy", "m^2", "q^2") if name in statistics.run.names]
+        return {name: statistics.mean(name).mean(axis=0) for name in names}
     sites, squares = result.model.sites, {"m^2": result.magnetization, "q^2": result.overlap}
     means = {name: _mean(series, series) / sites**2 for name, series in squares.items() if series.shape[2]}
     return {"energy": _mean(result.energy) / sites, **means}

@@ -293,7 +293,7 @@ class TemperPlan(LadderPlan[Temper]):
         return self.model.once(repeated, self.config.temper.number_of_groups)
 
     @property
-    def outline(self) -> Sizes:
+    def sizes(self) -> Sizes:
         return ModelSizes(self.groups)
 
     def updates(self, replicas: int) -> int:
@@ -311,13 +311,13 @@ def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
     run, t = config.run, config.temper
     if None not in (run.replicas, t.groups, t.restart_after):
         return config
-    outline, of_run, of_job = ModelSizes(model), begun.get("run", {}), begun.get(config.job, {})
+    sizes, of_run, of_job = ModelSizes(model), begun.get("run", {}), begun.get(config.job, {})
     copies, groups, after = run.replicas, t.groups, t.restart_after
     if copies is None:
-        copies = of_run["replicas"] if begun else copies_of_search(outline, device, len(t.ladder))
+        copies = of_run["replicas"] if begun else copies_of_search(sizes, device, len(t.ladder))
     if groups is None:
         threads = (run.threads or available_threads()) * (1 + len(others()))
-        usual = groups_of_search(outline, device, copies * len(t.ladder), threads)
+        usual = groups_of_search(sizes, device, copies * len(t.ladder), threads)
         groups = of_job.get("groups", 1) if begun else usual
     if after is None:
         after = of_job.get("restart_after", 0) if begun else usual_restart(model.sites)
@@ -342,10 +342,10 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
 
 
 def _check_groups(plan: TemperPlan, replicas: int) -> None:
-    outline, groups = plan.outline, count(plan.config.temper.number_of_groups, "group")
+    sizes, groups = plan.sizes, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
-        subject = f"a search of {outline.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
-        require(choose(outline).needed_bytes(outline, replicas), subject, "give fewer groups or replicas")
+        subject = f"a search of {sizes.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
+        require(choose(sizes).needed_bytes(sizes, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
 
 

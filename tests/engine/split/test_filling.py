@@ -26,7 +26,7 @@ def stop(_: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outline", "device", "written", "replicas"),
+    ("sizes", "device", "written", "replicas"),
     [
         (planned(SMALL), "cpu", STEPS, 128),
         (planned(SMALL), "cuda", STEPS, 4 * 132 * 128),  # four blocks for each multiprocessor
@@ -41,8 +41,8 @@ def stop(_: int) -> None:
         (ModelSizes(ss.Ising.from_matrix(np.ones((200, 200)) - np.eye(200))), "cuda", STEPS, 132 * 16),
     ],
 )
-def test_replicas_fill_the_gpu(outline: Sizes, device: str, written: int, replicas: int) -> None:
-    assert replicas_that_fill(outline, device, written) == replicas
+def test_replicas_fill_the_gpu(sizes: Sizes, device: str, written: int, replicas: int) -> None:
+    assert replicas_that_fill(sizes, device, written) == replicas
 
 
 def test_searches_of_dense_problems_have_few_replicas_on_a_cpu(tmp_path) -> None:

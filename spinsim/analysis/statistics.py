@@ -1,4 +1,4 @@
-"""Questions that statistics ask of a run on a ladder, answered by the sums over its measurements."""
+"""Statistics of a run on a ladder, or of pooled runs, which follow from the sums over their measurements."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.chains import Chain, chain_of, joined, merged, of_merges
 from spinsim.analysis.reduced import Followed, FollowedRuns, FollowedTerm, IndependentRuns, ReducedRun, in_order
-from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length, samples_in
-from spinsim.engine.measuring.correlations import Correlations
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, InTime, Tempered, check_length, samples_in
+from spinsim.engine.measuring.correlations import Correlations, Quantities
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.observables.measured import Facts, quantities_of
-from spinsim.observables.moments import VARIANCES, Ladder, reduced_run, term_name
+from spinsim.observables.measured import Choice, quantities_of
+from spinsim.observables.moments import VARIANCES, Ladder, correlation_name, reduced_run, term_name
 from spinsim.observables.table import Observable, Point, observables, own_observables
 
 _SCALAR: Final = 4  # axes of a number for each configuration
@@ -36,7 +36,7 @@ def sums_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
     Raises:
         InputError: where there is no room, and where overlaps cannot be those of the model, as in a damaged file.
     """
-    reduced = replace(reduced_run(_facts_of_rows(result), _ladder(result)), by_energy=by_energy)
+    reduced = replace(reduced_run(result.model, _choice_of_rows(result), _ladder(result)), by_energy=by_energy)
     needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
     for one in reduced.histograms:
@@ -53,18 +53,22 @@ def sums_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
     return ReducedRun(reduction.reduced, reduction.state(), every)
 
 
-def _facts_of_rows(result: Tempered) -> Facts:
-    return Facts(
-        result.model, result.energy.shape[2], result.has_correlations, "", result.has_staggered,
-        result.in_time is not None, result.has_magnetization_modes,
-    )  # fmt: skip
+def _choice_of_rows(result: Tempered) -> Choice:
+    in_time = result.in_time
+    times, even = (_times(in_time), in_time.even is not None) if in_time else ((), False)
+    wanted = Quantities(result.has_correlations, times, even, magnetization_modes=result.has_magnetization_modes)
+    return Choice(result.energy.shape[2], wanted, result.has_staggered)
+
+
+def _times(in_time: InTime) -> tuple[int, ...]:
+    return tuple(map(int, in_time.times))
 
 
 def _ladder(result: Tempered) -> Ladder:
     in_time, places = result.in_time, len(result.temperature)
     if in_time is None:
         return Ladder(places)
-    return Ladder(places, tuple(map(int, in_time.times)), in_time.gamma, in_time.k_time, in_time.even is not None)
+    return Ladder(places, in_time.gamma, in_time.k_time)
 
 
 def _measurements(result: Tempered) -> Iterator[LadderMeasurement]:
@@ -107,7 +111,7 @@ class Part(NamedTuple):
     runs: IndependentRuns
 
 
-class Source:
+class Statistics:
     """Statistics of a run on a ladder, or of pooled runs, from the sums over their measurements.
 
     Runs of one sample are independent chains of it. Averages over samples give each of them the same weight, averages
@@ -123,19 +127,21 @@ class Source:
         return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
     @cached_property
-    def facts(self) -> Facts:
+    def choice(self) -> Choice:
+        """Quantities that were measured."""
         if self.result.reduced is None:
-            return _facts_of_rows(self.result)
-        names, copies = self.run.names, self.run.reduced.copies
-        in_time = term_name("C(1)") in names
+            return _choice_of_rows(self.result)
+        names, in_time = self.run.names, self.result.in_time
+        times, even = (_times(in_time), correlation_name(0, even=True) in names) if in_time else ((), False)
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names or self.result.has_magnetization_modes
-        correlations = in_time or modes or "q_link" in names or self.result.has_correlations
-        return Facts(self.result.model, copies, correlations, "", "|m_s|" in names, in_time, modes)
+        full = bool(times) or modes or "q_link" in names or self.result.has_correlations
+        wanted = Quantities(full, times, even, magnetization_modes=modes)
+        return Choice(self.run.reduced.copies, wanted, staggered="|m_s|" in names)
 
     @cached_property
     def records(self) -> tuple[Observable, ...]:
         """Observables whose averages it has: all but the user's own."""
-        return observables(self.facts)
+        return observables(self.result.model, self.choice)
 
     @property
     def own_records(self) -> tuple[Observable, ...]:
@@ -326,23 +332,23 @@ def _unbiased(runs: IndependentRuns, first: str) -> tuple[Array | float, Array |
     return 1 / (1 - np.minimum(2 * runs.time(first).tau / runs.measurements, 0.5)), 0.0
 
 
-def source_of(result: Tempered) -> Source:
-    return Source(result)
+def statistics_of(result: Tempered) -> Statistics:
+    return Statistics(result)
 
 
-def facts_of(result: Tempered) -> Facts:
-    return source_of(result).facts
+def choice_of(result: Tempered) -> Choice:
+    return statistics_of(result).choice
 
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
     """Return the observables of a run, the user's own behind all others where their series are long enough."""
-    source = source_of(result)
-    return source.records + source.own_records
+    statistics = statistics_of(result)
+    return statistics.records + statistics.own_records
 
 
 def measurements_of(result: Tempered) -> int:
     """Return how many measurements a run has made, of which its series may hold fewer; the least of pooled ones."""
-    return source_of(result).measurements
+    return statistics_of(result).measurements
 
 
 def own_series(result: Tempered) -> Mapping[str, Array]:
