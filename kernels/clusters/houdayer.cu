@@ -6,7 +6,7 @@
 //
 // 1. pair_copies draws pairs. 2. turn_replicas fills `turned`, so that the XOR of two of its words is the overlap of a pair at 32
 // positions. 3. Clusters grow; what is flipped is left in `turned`, in the place of both replicas. On lattices whose positions
-// stand in rows (rows.py) sow draws seeds, a warp has a pair, and a word is 32 sites (move_in_rows); on other graphs a block has 32
+// stand in rows (houdayer_cuda.py) sow draws seeds, a warp has a pair, and a word is 32 sites (move_in_rows); on other graphs a block has 32
 // pairs, a thread has sites, and a word is the pairs (move_clusters). 4. flip_replicas turns the squares back and flips the spins.
 #include "bits/transpose.cuh"
 #include "random/philox.cuh"

@@ -1,6 +1,6 @@
 // Replica-packed Metropolis on graphs whose degrees differ much: sites of like degree stand together, and only flips that cost
 // little are looked up in the bit planes (spinsim/engine/moves/metropolis/replica_packed/cpu_sweep.py). Fields count as bonds
-// to a spin that is always +1 (fields.py there).
+// to a spin that is always +1 (update.py there).
 // state[(sample * blocks + block) * sites + place] is a uint4 of 128 lanes; a lattice stays in shared memory for many sweeps, or
 // lies in global memory for one half-sweep a launch.
 #include "metropolis/replica_site.cuh"

@@ -1,6 +1,6 @@
 """Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file.
 
-Each job's own call stands in its folder, in ``call.py``, with the defaults of its settings.
+Each job's own call stands in its folder, in ``run.py``, with the defaults of its settings.
 """
 
 from __future__ import annotations

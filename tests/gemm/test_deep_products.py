@@ -34,7 +34,7 @@ OF_FLOATS = [(kernel, kind) for kernel, kind in CASES if kind != "int32"]
 def test_parts_make_up_the_depth(kind: str, m: int, n: int, k: int) -> None:
     """No part is empty, short or very long, and all parts of C together take little room."""
     count = splitting.parts(kind, m, n, k)
-    length = splitting.STEP * -(-k // (splitting.STEP * count))  # as products/gemm.cuh has it
+    length = splitting.STEP * -(-k // (splitting.STEP * count))  # as gemm/gemm.cuh has it
     assert (count - 1) * length < max(k, 1) <= max(count * length, 1)
     assert count == splitting.parts(kind, n, m, k)
     room = count * m * n * np.dtype(kind).itemsize
