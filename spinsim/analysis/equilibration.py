@@ -14,7 +14,7 @@ from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, SHORTEST
 from spinsim.analysis.chains import MEMORY
 from spinsim.analysis.distributions import fisher_tail, normal_limit, student_limit
 from spinsim.analysis.jackknife import standard_error
-from spinsim.analysis.reduced import Bins, Followed
+from spinsim.analysis.run_sums import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.statistics import Statistics, statistics_of
 from spinsim.errors import InputError

@@ -39,7 +39,7 @@ from scipy.linalg import eigh
 from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.cosh_fits import Fits, fit_all
 from spinsim.analysis.jackknife import bin_means, standard_error, too_small
-from spinsim.analysis.reduced import IndependentRuns
+from spinsim.analysis.run_sums import IndependentRuns
 from spinsim.analysis.runs import Array, Bools, Integers, InTime, Tempered, samples_in
 from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.errors import InputError, argument

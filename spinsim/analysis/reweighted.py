@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from spinsim.analysis import runs
-from spinsim.analysis.reduced import IndependentRuns, ReducedRun
+from spinsim.analysis.run_sums import IndependentRuns, RunSums
 from spinsim.analysis.runs import Array, Axis, Integers, Tempered, check_length, samples_in
 from spinsim.analysis.statistics import Statistics, choice_of, measurements_of, observed, statistics_of, sums_of
 from spinsim.analysis.summary import Estimate, can_trust, few_samples
@@ -158,7 +158,7 @@ def _pieces(length: int, temperatures: int) -> Iterator[slice]:
     return (slice(first, first + rows) for first in range(0, length, rows))
 
 
-def check_width(run: ReducedRun, samples: int) -> None:
+def check_width(run: RunSums, samples: int) -> None:
     """Refuse sums over energy that are none of stretches of time, of one sample, or whose bins are wide."""
     energies, model = run.reduced.energies, run.reduced.model
     if energies is None or (samples == 1 and energies.blocks == 1):
@@ -177,7 +177,7 @@ def check_width(run: ReducedRun, samples: int) -> None:
 
 
 def cells_of_copies(
-    run: ReducedRun, sample: int, names: Sequence[str], middle: Mapping[str, float], spacing: float, merge: int
+    run: RunSums, sample: int, names: Sequence[str], middle: Mapping[str, float], spacing: float, merge: int
 ) -> Cells:
     """Return sums over the energies of each copy of a sample.
 
@@ -214,7 +214,7 @@ def cells_of_copies(
     return _cells(run, energy, count, sums, merge)
 
 
-def cells_of_pairs(run: ReducedRun, sample: int, names: Sequence[str], spacing: float, merge: int) -> Cells:
+def cells_of_pairs(run: RunSums, sample: int, names: Sequence[str], spacing: float, merge: int) -> Cells:
     """Return sums over the sums of two copies' energies, of all pairs of a sample together."""
     energies = run.reduced.energies
     assert energies is not None  # noqa: S101  (likewise)
@@ -254,7 +254,7 @@ def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
     return np.asarray(dealt + _dealt(counts * slope, shifts) * np.tile(shifts, sums.shape[-1]))
 
 
-def _cells(run: ReducedRun, energy: Array, count: Array, sums: Mapping[str, Array], merge: int) -> Cells:
+def _cells(run: RunSums, energy: Array, count: Array, sums: Mapping[str, Array], merge: int) -> Cells:
     """Cells of arrays (chains, blocks, cells of a chain); stretches of time are ``merge`` blocks each, none for 0."""
     chains, blocks, cells = count.shape
     whole = np.array([count, *sums.values()]).transpose(0, 2, 1, 3).reshape(-1, blocks, chains * cells)

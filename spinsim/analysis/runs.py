@@ -17,7 +17,7 @@ from spinsim.result import Result
 from spinsim.saved import SampledResult
 
 if TYPE_CHECKING:
-    from spinsim.analysis.reduced import ReducedRun
+    from spinsim.analysis.run_sums import RunSums
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ class Tempered(Run, SampledResult):
     link_overlap: Integers = field(default_factory=lambda: np.empty((0, 0, 0, 0), np.int64))
     overlap_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
     magnetization_mode: Array = field(default_factory=lambda: np.empty((0, 0, 0, 0, 0)))
-    reduced: ReducedRun | None = None
+    reduced: RunSums | None = None
     disorder: Integers | None = None
 
     if TYPE_CHECKING:  # fields of some results and properties of others

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.chains import Chain, chain_of, joined, merged, of_merges
-from spinsim.analysis.reduced import Followed, FollowedRuns, FollowedTerm, IndependentRuns, ReducedRun, in_order
+from spinsim.analysis.run_sums import Followed, FollowedRuns, FollowedTerm, IndependentRuns, RunSums, in_order
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, InTime, Tempered, check_length, samples_in
 from spinsim.engine.measuring.correlations import Correlations, Quantities
 from spinsim.engine.measuring.cpu_reduction import HostReduction
@@ -28,7 +28,7 @@ _SCALAR: Final = 4  # axes of a number for each configuration
 _OF_BLOCKS: Final = ("merge", "factor")
 
 
-def sums_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
+def sums_of(result: Tempered, by_energy: bool = False) -> RunSums:
     """Add up the rows of a run that has not added its measurements up: the very bits that it would have.
 
     Sums over energy come if they are asked for.
@@ -50,7 +50,7 @@ def sums_of(result: Tempered, by_energy: bool = False) -> ReducedRun:
         reduction.add_numbers(measurement)
     sweep = result.sweep
     every = int(sweep[1] - sweep[0] if len(sweep) > 1 else sweep[0])
-    return ReducedRun(reduction.reduced, reduction.state(), every)
+    return RunSums(reduction.reduced, reduction.state(), every)
 
 
 def _choice_of_rows(result: Tempered) -> Choice:
@@ -122,7 +122,7 @@ class Statistics:
         self.result = result
 
     @cached_property
-    def run(self) -> ReducedRun:
+    def run(self) -> RunSums:
         """The sums that the run has made as it went, or those of its rows; of pooled runs those of all."""
         return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
@@ -196,11 +196,11 @@ class Statistics:
         return [np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1]]
 
     @cached_property
-    def runs_by_length(self) -> list[ReducedRun]:
+    def runs_by_length(self) -> list[RunSums]:
         """All samples of all runs, those of equally many measurements together."""
         return [self.run] if len(self._of_lengths) < 2 else [self.run.of_samples(rows) for rows in self._of_lengths]
 
-    def of_runs(self, find: Callable[[ReducedRun], Array]) -> Array:
+    def of_runs(self, find: Callable[[RunSums], Array]) -> Array:
         """Put together what ``find`` returns of runs of one length, samples first: of each sample of each run."""
         order = np.argsort(np.concatenate(self._of_lengths))
         return np.concatenate([find(run) for run in self.runs_by_length])[order]
@@ -298,7 +298,7 @@ class Statistics:
             walk = self._run_of(rows).walk_times * (len(values) / self.measurements)  # in rows
         return chain_of(means.reshape(*means.shape[:2], -1), walk)
 
-    def _run_of(self, rows: Integers) -> ReducedRun:
+    def _run_of(self, rows: Integers) -> RunSums:
         return self.run if len(rows) == self.run.samples else self.run.of_samples(rows)
 
 

@@ -14,7 +14,7 @@ from spinsim.analysis.distributions import student_tail
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
-from spinsim.analysis.reduced import Followed, in_order
+from spinsim.analysis.run_sums import Followed, in_order
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of

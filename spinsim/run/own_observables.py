@@ -359,7 +359,7 @@ def _where(name: str, part: str) -> str:
     return f"{REDUCED}/{name}_{part}" if part in _IN_FILE else f"own_{name}_{part}"
 
 
-def sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
+def own_sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
     """Sums of a user's own observables in a record, by name and part; none of older files."""
     group = record.group(REDUCED)
     return {

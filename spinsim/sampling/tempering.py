@@ -79,14 +79,14 @@ class Times:
         return self.thermalize + self.sweeps
 
 
-class Reducing(NamedTuple):
+class Adding(NamedTuple):
     """Measurements that are added up, and which of them are yielded too."""
 
     reduction: Reduction  # adds them up
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
 
 
-Reduce = Callable[[Engine], Reducing]  # makes what adds up the measurements of an engine on its ladder
+Reduce = Callable[[Engine], Adding]  # makes what adds up the measurements of an engine on its ladder
 
 
 @public
@@ -173,8 +173,8 @@ def tempering_in_beta(
     engine.set_ladder(beta, copies)
     # the next one and the frame that the caller has are among them; others measure when no frame waits
     engine.prepare_measurements(1 if _measures_when_asked(engine) else min(BEHIND + 2, times.measurements), wanted)
-    reducing = None if reduce is None else reduce(engine)
-    return _temper(engine, beta, times, on_updates, pause, wanted, compared, between, reducing)
+    adding = None if reduce is None else reduce(engine)
+    return _temper(engine, beta, times, on_updates, pause, wanted, compared, between, adding)
 
 
 def _measures_when_asked(engine: Engine) -> bool:
@@ -190,7 +190,7 @@ def _temper(
     wanted: Quantities,
     compared: Container[int] | None,
     moves: Moves,
-    reducing: Reducing | None,
+    adding: Adding | None,
 ) -> Iterator[TemperFrame | None]:
     on_cpu = engine.device_name == "cpu"
     energies = wanted._replace(overlaps=False) if on_cpu and compared is not None else wanted
@@ -200,7 +200,7 @@ def _temper(
     at_once = _measures_when_asked(engine)
     waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
-    reduction, is_yielded = (None, lambda number: True) if reducing is None else reducing
+    reduction, is_yielded = (None, lambda number: True) if adding is None else adding
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:

@@ -12,7 +12,7 @@ from walkers import relaxation, walk
 
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
-from spinsim.analysis.reduced import FollowedSeries
+from spinsim.analysis.run_sums import FollowedSeries
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
 

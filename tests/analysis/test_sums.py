@@ -14,7 +14,7 @@ import spinsim as ss
 from spinsim.analysis.equilibration import approach, compare_copies, walks
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
-from spinsim.analysis.reduced import FollowedSeries, FollowedTerm
+from spinsim.analysis.run_sums import FollowedSeries, FollowedTerm
 from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.statistics import choice_of, measurements_of, sums_of
 from spinsim.analysis.summary import resampled, summarize

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.equilibration import Equilibration, compare_bins, compare_copies
-from spinsim.analysis.reduced import FollowedSeries
+from spinsim.analysis.run_sums import FollowedSeries
 
 
 def equilibration(series: npt.ArrayLike, *more: Any) -> Equilibration:

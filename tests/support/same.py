@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 import spinsim as ss
-from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.run_sums import RunSums
 from spinsim.analysis.runs import Tempered
 from spinsim.analysis.statistics import sums_of
 from spinsim.analysis.summary import Summary
@@ -29,7 +29,7 @@ def word(found: Summary) -> str:
     return found.verdict.split(":")[0].split(",")[0]
 
 
-def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
+def energies_alone(series: np.ndarray, pairs: bool = False) -> RunSums:
     """What a run adds up of one number, ``series`` (steps, samples, copies, places), or pairs of copies (of three)."""
     _, samples, copies, places = series.shape
     model = ss.Ising(ss.chain(4), np.resize([1.0, -1.0], (samples, 4))) if samples > 1 else ss.Ising(ss.chain(4))
@@ -40,7 +40,7 @@ def energies_alone(series: np.ndarray, pairs: bool = False) -> ReducedRun:
     for row in series:
         found = SimpleNamespace(energy=row, exchange=SimpleNamespace(place=place), correlations=_Nothing(row))
         reduction.add_numbers(found)  # type: ignore[arg-type]
-    return ReducedRun(reduction.reduced, reduction.state(), 1)
+    return RunSums(reduction.reduced, reduction.state(), 1)
 
 
 class _Nothing:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
-from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.run_sums import RunSums
 from spinsim.analysis.runs import Tempered, samples_in_words
 from spinsim.analysis.statistics import choice_of, measurements_of
 from spinsim.engine.measuring.reduction import Reduced
@@ -23,7 +23,7 @@ from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.run.own_observables import measured_in
-from spinsim.run.reducing import reduced_in
+from spinsim.run.sums import run_sums_in
 from spinsim.sampling.placement import Placement
 from spinsim.saved import Configurations, configurations_in
 from spinsim.store.contents import (
@@ -304,16 +304,18 @@ class LadderResult(Tempered):
             placement=placement_of(record),
             configurations=configurations_in(record),
             measured=measured_in(record),
-            reduced=_reduced_in(record, model, ladder),
+            reduced=_sums_in(record, model, ladder),
             disorder=record.get(DISORDER),
             **all_series(record, ladder.slices > 1),
             **fields,
         )
 
 
-def _reduced_in(record: Record, model: Ising, ladder: Places) -> ReducedRun | None:
+def _sums_in(record: Record, model: Ising, ladder: Places) -> RunSums | None:
     """Returns the sums over all measurements that a record holds, None where it keeps all series in full."""
     copies = record[f"{TEMPERING}/permutation"].shape[2]
     times = tuple(record[f"{MEASUREMENTS}/time"].tolist()) if ladder.slices > 1 else ()
     is_bipartite = not times and model.is_bipartite
-    return reduced_in(record, times, lambda wanted: reduced_of_run(model, Choice(copies, wanted, is_bipartite), ladder))
+    return run_sums_in(
+        record, times, lambda wanted: reduced_of_run(model, Choice(copies, wanted, is_bipartite), ladder)
+    )

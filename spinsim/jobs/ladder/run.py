@@ -38,7 +38,7 @@ from spinsim.run.execute import FileRow, ReplicaRun, Run
 from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
-from spinsim.run.reducing import (
+from spinsim.run.sums import (
     Keeping,
     MeasurementSums,
     keeping_in,

@@ -109,7 +109,7 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
 
 
 @dataclass(frozen=True)
-class ReducedRun:
+class RunSums:
     """Sums over all measurements of a run, of all its samples or of some.
 
     Of pooled runs each sample of each run is a sample here, and they may have different numbers of measurements; all
@@ -161,7 +161,7 @@ class ReducedRun:
         edges = [count >> k for k in range(count.bit_length()) if count >> k >= length]
         return np.array(([0] if length > 1 else []) + edges[::-1])
 
-    def of_samples(self, chosen: slice | Integers) -> ReducedRun:
+    def of_samples(self, chosen: slice | Integers) -> RunSums:
         whole = slice(None)
         cut = {name: array[(whole,) * SAMPLE_AXIS.get(name, 0) + (chosen,)] for name, array in self.arrays.items()}
         own = {name: {part: array[chosen] for part, array in sums.items()} for name, sums in self.own.items()}
@@ -287,7 +287,7 @@ def _levels(sums: Array, squares: Array, begin: int, count: int) -> tuple[Array,
 class FollowedTerm:
     """A term at one place of the ladder over the time of a run, with what ``FollowedSeries`` has."""
 
-    run: ReducedRun
+    run: RunSums
     name: str
     place: int
 
@@ -382,10 +382,10 @@ Followed = FollowedSeries | FollowedTerm | FollowedRuns  # shows if a number dri
 class IndependentRuns:
     """Independent runs of the same samples, usually one: their averages together, in which each measurement counts."""
 
-    runs: Sequence[ReducedRun]
+    runs: Sequence[RunSums]
 
     @property
-    def first(self) -> ReducedRun:
+    def first(self) -> RunSums:
         return self.runs[0]
 
     @cached_property

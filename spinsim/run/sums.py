@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.reduced import ReducedRun
+from spinsim.analysis.run_sums import RunSums
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.measuring.reduction import Reduced, empty_arrays
@@ -21,8 +21,8 @@ from spinsim.engine.protocols import Reduction
 from spinsim.errors import InputError
 from spinsim.packing import States, packed_spins
 from spinsim.record import Array, Record
-from spinsim.run.own_observables import sums_in
-from spinsim.sampling.tempering import Reducing
+from spinsim.run.own_observables import own_sums_in
+from spinsim.sampling.tempering import Adding
 from spinsim.store.contents import (
     LABELS,
     MEASUREMENTS,
@@ -178,7 +178,7 @@ def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
     return {name: arrays[name] for name in _STORED if name in arrays}
 
 
-def reduced_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quantities], Reduced]) -> ReducedRun | None:
+def run_sums_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quantities], Reduced]) -> RunSums | None:
     """Return what a result has of the sums of a record, None of a search and before the first checkpoint.
 
     ``reduced`` returns what a run adds up that measures some quantities, of which ``times`` are those of the record. Of
@@ -193,7 +193,7 @@ def reduced_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quanti
         raise DamageError("its sums are of other terms than those of its run")
     arrays = {name: np.asarray(group[name]) for name in _STORED if name in group}
     plan = replace(plan, all_samples=int(about["samples"]))
-    return ReducedRun(plan, arrays, int(about["measure_every"]), int(about[STRIDE]), sums_in(record))
+    return RunSums(plan, arrays, int(about["measure_every"]), int(about[STRIDE]), own_sums_in(record))
 
 
 def keeping_in(record: Record) -> Keeping | None:
@@ -223,10 +223,10 @@ class MeasurementSums:
         self.reduced, self._stride = reduced, keeping.stride
         self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
 
-    def __call__(self, engine: Any) -> Reducing:
+    def __call__(self, engine: Any) -> Adding:
         """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
         self.reduction = engine.reduction(self.reduced)
-        return Reducing(self.reduction, self._is_yielded)
+        return Adding(self.reduction, self._is_yielded)
 
     def record_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""
