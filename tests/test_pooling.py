@@ -64,7 +64,7 @@ def test_other_jobs(job: str, tmp_path: Path) -> None:
     assert [one["seed"] for one in json.loads(again.attributes["pooled"])] == [0, 1, 2]
 
 
-def test_runs_of_a_clean_model_are_chains_of_one_sample(tmp_path: Path) -> None:
+def test_runs_of_a_clean_model_are_chains_of_one_sample(tmp_path: Path, capsys, monkeypatch) -> None:
     """Two runs of equal length have an error lower by about sqrt(2), and a file of them says the same."""
     how = {"thermalize": 200, "device": "cpu"}
     runs = [ss.temper(ss.Ising(ss.square(4)), "2:3:3", 8000, seed=k, **how) for k in range(2)]
@@ -78,6 +78,9 @@ def test_runs_of_a_clean_model_are_chains_of_one_sample(tmp_path: Path) -> None:
         of_one = np.sqrt(sum(one[f"{name}_error"] ** 2 for one in each) / 2)
         np.testing.assert_allclose(table[f"{name}_error"] / of_one, np.sqrt(0.5), rtol=0.35)
     assert ss.table(ss.load(pooled.save(tmp_path / "all.h5"))).equals(table)
+    said = run(capsys, monkeypatch, "show", str(tmp_path / "all.h5")).out
+    replicas = int((pooled.best_energy == pooled.best_energy.min()).sum())
+    assert f"(-2.000000 per site), met by {replicas} of 12 replicas" in said
     assert pooled.verdict.startswith("in equilibrium")
     assert set(ss.table(pooled, "sample")["sample"]) == {0}
     of_two, of_one = (overlap_distribution(run) for run in (pooled, runs[0]))

@@ -248,6 +248,7 @@ class Walks(NamedTuple):
     steps: Integers  # measurements, (samples,)
     tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
     round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
+    each: str = "samples"  # of what there is one: ``runs`` where some samples have several
 
     @property
     def span(self) -> Array:
@@ -265,7 +266,7 @@ class Walks(NamedTuple):
 
     @property
     def words(self) -> str:
-        where = f" in {int(self.short.sum())} of {len(self.span)} samples" if len(self.span) > 1 else ""
+        where = f" in {int(self.short.sum())} of {len(self.span)} {self.each}" if len(self.span) > 1 else ""
         walked = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
         if self.round_trips is not None:
             walked += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
@@ -276,7 +277,7 @@ def walks(result: Tempered) -> Walks | None:
     if len(result.temperature) < 2:
         return None
     trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(*statistics_of(result).walk_times(), trips)
+    return Walks(*statistics_of(result).walk_times(), trips, "samples" if result.disorder is None else "runs")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.runs import sample_of, samples_in
+from spinsim.analysis.runs import model_of_samples, sample_of, samples_in
 from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
@@ -100,6 +100,15 @@ def _averages_of(result: TemperResult) -> Summary | None:
     return summarize(result) if measurements_of(result) >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
+def _of_samples(run: TemperResult, best: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Returns the lowest energies of all replicas of each sample; those of pooled runs of one sample in one row."""
+    if run.disorder is None:
+        return best
+    rows = [best[run.disorder == sample].ravel() for sample in range(samples_in(run))]
+    most = max(map(len, rows))  # samples with fewer runs have fewer replicas
+    return np.stack([np.pad(row, (0, most - len(row)), constant_values=np.inf) for row in rows])
+
+
 def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
     """Returns all numbers of a run, of which a search prints others than a run in equilibrium."""
     settings, best, places = run.config[run.job], run.best_energy, len(run.temperature)
@@ -113,7 +122,7 @@ def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
         "cut": float(run.model.cut(lowest)) if is_cut and lowest is not None else None,
         "averages": None if averages is None else as_tables(averages),
     }
-    found = [] if best is None else reports.printed(reports.lowest_rows(run.model, best))
+    found = [] if best is None else reports.printed(reports.lowest_rows(model_of_samples(run), _of_samples(run, best)))
     columns, trips = _columns_without_errors(run), round_trip_row(run.round_trips)
     rows: list[Row | str] = [*unprinted(numbers), *(replace(column, label="") for column in columns)]
     if run.search is not None:
