@@ -248,7 +248,6 @@ class Walks(NamedTuple):
     steps: Integers  # measurements, (samples,)
     tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
     round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
-    each: str = "samples"  # of what there is one: ``runs`` where some samples have several
 
     @property
     def span(self) -> Array:
@@ -264,20 +263,12 @@ class Walks(NamedTuple):
         few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
         return np.asarray((self.span < self.least) | few)
 
-    @property
-    def words(self) -> str:
-        where = f" in {int(self.short.sum())} of {len(self.span)} {self.each}" if len(self.span) > 1 else ""
-        walked = f"{self.span.min():.2g} autocorrelation times of that walk ({self.least} are needed)"
-        if self.round_trips is not None:
-            walked += f" and {self.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
-        return f"replicas{where} walked too little along the ladder, {walked}; run longer"
-
 
 def walks(result: Tempered) -> Walks | None:
     if len(result.temperature) < 2:
         return None
     trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(*statistics_of(result).walk_times(), trips, "samples" if result.disorder is None else "runs")
+    return Walks(*statistics_of(result).walk_times(), trips)
 
 
 @dataclass(frozen=True)
@@ -332,15 +323,16 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     for name in compared:
         apart = compare_copies(coldest[name], share, window)
         if apart.any():
-            problems.append(f"the copies{_whose(apart)} disagree in {name} at {where}")
+            problems.append(f"the copies{_whose(apart, result)} disagree in {name} at {where}")
     if "m" in coldest and (beyond := beyond_field(result, share, statistics)).any():
         problems.append(
-            f"m{_whose(beyond)} at {where} is beyond what the field allows, as its sign changes too rarely or never"
+            f"m{_whose(beyond, result)} at {where} is beyond what the field allows, as its sign changes too rarely "
+            "or never"
         )
     links = link_agreement(result, share)
     if links and not links.agrees:
         problems.append(links.words)
-    doubts, limits = _short_samples(walked, energy, where), ""
+    doubts, limits = _short_samples(result, walked, energy), ""
     if walked is None and _keeps_valleys(result):
         limits = f"at one {result.axis.name} without cluster moves metastable states cannot be excluded"
         if kept := _kept_signs(result, statistics):
@@ -363,7 +355,7 @@ def _kept_signs(result: Tempered, statistics: Statistics) -> str:
     marked = np.logical_or.reduce(list(away.values())) if away else np.zeros(1, np.bool_)
     if marked.sum() <= _MOST_SHORT * np.sqrt(len(marked)):
         return ""
-    return f"{_listed(list(away), 'or')}{_whose(marked)} stays away from 0"
+    return f"{_listed(list(away), 'or')}{_whose(marked, result)} stays away from 0"
 
 
 def stays_away(result: Tempered, statistics: Statistics | None = None) -> dict[str, Bools]:
@@ -407,19 +399,27 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, statistic
     return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 
 
-def _short_samples(walked: Walks | None, energy: Followed, where: str) -> list[str]:
+def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> list[str]:
     """Say how many samples are too short, where too many are; at one temperature the energy's time decides."""
     short = ~energy.time().trusted if walked is None else walked.short
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
         return []
     if walked is not None:
-        return [walked.words]
+        return [_short_walks(result, walked)]
     if len(short) < FEWEST_SAMPLES:
         return []  # which tests of drifts have said
     return [
-        f"in {_share(short)} the energy at {where} is constant or measured over fewer than {SHORTEST} autocorrelation "
-        "times; run longer"
+        f"in {_share(short, result)} the energy at {result.axis.coldest} is constant or measured over fewer than "
+        f"{SHORTEST} autocorrelation times; run longer"
     ]
+
+
+def _short_walks(result: Tempered, walked: Walks) -> str:
+    where = f" in {_share(walked.short, result)}" if len(walked.span) > 1 else ""
+    spans = f"{walked.span.min():.2g} autocorrelation times of that walk ({walked.least} are needed)"
+    if walked.round_trips is not None:
+        spans += f" and {walked.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
+    return f"replicas{where} walked too little along the ladder, {spans}; run longer"
 
 
 def exchange_problems(result: Tempered) -> list[str]:
@@ -434,7 +434,7 @@ def exchange_problems(result: Tempered) -> list[str]:
         problems.append(f"the exchange rate of {result.axis.symbol} = {low:.4g} with {high:.4g}{more} is 0.000")
     without = np.asarray(~result.round_trips.any(axis=1))
     if without.any():
-        where = "" if without.all() else f" in {_share(without)}"
+        where = "" if without.all() else f" in {_share(without, result)}"
         problems.append(f"no replica{where} went from the far end of the ladder to {result.axis.coldest} and back")
     return problems
 
@@ -457,12 +457,13 @@ def compare_copies(energy: Followed, false_alarms: float = FALSE_ALARMS, least_w
     return np.asarray(np.where(is_constant, differ, is_trusted & (probability < false_alarms / samples)))
 
 
-def _whose(chosen: Bools) -> str:
-    return f" of {_share(chosen)}" if len(chosen) > 1 else ""
+def _whose(chosen: Bools, result: Tempered) -> str:
+    return f" of {_share(chosen, result)}" if len(chosen) > 1 else ""
 
 
-def _share(chosen: Bools) -> str:
-    return f"{int(chosen.sum())} of {chosen.size} samples"
+def _share(chosen: Bools, result: Tempered) -> str:
+    """Say how many samples are chosen or, of pooled runs some of which are of one sample, how many runs."""
+    return f"{int(chosen.sum())} of {chosen.size} {'samples' if result.disorder is None else 'runs'}"
 
 
 def _listed(names: list[str], word: str = "and") -> str:
