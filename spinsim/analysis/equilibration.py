@@ -19,7 +19,7 @@ from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.statistics import Statistics, statistics_of
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import in_field
+from spinsim.observables.quantities import in_field
 
 FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated

@@ -13,7 +13,7 @@ from spinsim.errors import InputError
 from spinsim.model.couplings import distinct
 from spinsim.model.ising import Ising, described
 from spinsim.model.trotter import first_slice
-from spinsim.observables.measured import in_space
+from spinsim.observables.quantities import in_space
 
 _CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
 MOST_DEVIATIONS: Final = 4.0  # standard errors between averages of one kind of couplings: 1 pair in 16,000 has more

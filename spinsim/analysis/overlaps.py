@@ -13,7 +13,7 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.runs import FEWEST_STEPS, Array, Bools, Integers, Tempered
 from spinsim.analysis.statistics import Statistics, statistics_of
 from spinsim.errors import InputError
-from spinsim.observables.measured import in_field
+from spinsim.observables.quantities import in_field
 
 _FEWEST_BINS: Final = 16
 _MOST_BINS: Final = 120

@@ -28,8 +28,8 @@ from spinsim.analysis.summary import Estimate, can_trust, few_samples
 from spinsim.engine.measuring.reduction import RANGE, Binned, shift_of, spacing_of
 from spinsim.errors import InputError, argument
 from spinsim.inputs.numbers import finite_array
-from spinsim.observables.measured import in_field
 from spinsim.observables.moments import MOMENTS, VARIANCES
+from spinsim.observables.quantities import in_field
 from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}

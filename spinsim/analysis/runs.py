@@ -12,7 +12,7 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.errors import InputError, argument
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import COPY, MEASURED, PAIR, quantities_of
+from spinsim.observables.quantities import COPY, PAIR, QUANTITIES, quantities_of
 from spinsim.result import Result
 from spinsim.saved import SampledResult
 
@@ -28,7 +28,7 @@ _SAMPLES_FIRST: Final = (
 )
 """Attributes of results whose first axis is that of the samples."""
 _SAMPLES_SECOND: Final = {
-    *(one.name for one in MEASURED),
+    *(one.name for one in QUANTITIES),
     *("mean_slice_energy", "family", "population_free_energy", "parents", "permutation"),
 }
 """Attributes of results whose second axis is that of the samples."""

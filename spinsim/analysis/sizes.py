@@ -20,7 +20,7 @@ from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
 from spinsim.inputs.numbers import finite_array, real_array
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import in_field, in_space
+from spinsim.observables.quantities import in_field, in_space
 from spinsim.observables.table import CROSSING, LABELS
 
 RESAMPLES: Final = 500  # errors to 3 %

@@ -20,8 +20,8 @@ from spinsim.engine.moves.exchange import Exchange
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import VARIANCES, Ladder, correlation_name, reduced_run, term_name
+from spinsim.observables.quantities import Choice, quantities_of
 from spinsim.observables.table import Observable, Point, observables, own_observables
 
 _SCALAR: Final = 4  # axes of a number for each configuration

@@ -19,7 +19,7 @@ from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempere
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
 from spinsim.analysis.statistics import observables_of as observables_of
-from spinsim.observables.measured import in_field
+from spinsim.observables.quantities import in_field
 from spinsim.observables.table import left_out, moments_of, series_of
 
 _NO_SCATTER: Final = 1e-12  # of a value: less is rounding

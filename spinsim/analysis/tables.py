@@ -26,7 +26,7 @@ from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import WIDTH, alike, wrapped
 from spinsim.machine.files import write_outputs
 from spinsim.model.ising import Ising, described
-from spinsim.observables.measured import in_field
+from spinsim.observables.quantities import in_field
 from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order
 from spinsim.registry import job_of
 from spinsim.result import Result, load

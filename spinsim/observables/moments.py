@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import MEASURED, PAIR, Choice, longest_axes
+from spinsim.observables.quantities import PAIR, QUANTITIES, Choice, longest_axes
 from spinsim.observables.table import moments_of, observables, series_of
 
 Array = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ _OTHERS: Final = (
 )  # fmt: skip
 _OTHERS_OF_PAIRS: Final = ("connected q^2", "|q(k_time)|^2")
 MOMENTS: Final = {
-    **{name: one.per == PAIR for one in MEASURED for name in one.moments if name},
+    **{name: one.per == PAIR for one in QUANTITIES for name in one.moments if name},
     **dict.fromkeys(_OTHERS, False),
     **dict.fromkeys(_OTHERS_OF_PAIRS, True),
 }

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from spinsim.errors import InputError, argument
 from spinsim.inputs.numbers import real_array
 from spinsim.model.ising import Ising
-from spinsim.observables.measured import Choice, in_field, in_space, is_uniform
+from spinsim.observables.quantities import Choice, in_field, in_space, is_uniform
 
 Array = npt.NDArray[np.float64]
 COPIES_IN_FIELD: Final = 4  # for the connected chi_SG: squares of averages come from different pairs of copies

@@ -17,8 +17,8 @@ from spinsim.analysis.jackknife import bin_means, jackknife
 from spinsim.analysis.statistics import observed, point_of, statistics_of
 from spinsim.analysis.summary import summarize
 from spinsim.engine.measuring.correlations import Quantities
-from spinsim.observables.measured import Choice
 from spinsim.observables.moments import VARIANCES
+from spinsim.observables.quantities import Choice
 from spinsim.observables.table import moments_of, observables
 
 LADDER = np.array([2.0, 4.0])  # in units of |J|

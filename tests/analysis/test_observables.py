@@ -17,8 +17,8 @@ from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import all_columns, printed_table
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.observables import table as observables_table
-from spinsim.observables.measured import Choice
 from spinsim.observables.moments import MOMENTS
+from spinsim.observables.quantities import Choice
 from spinsim.observables.table import LABELS, SYMBOLS, TABLE, Observable, observables, printed_order
 
 OF_REWEIGHTING = {"ln Z", "ln Z at infinity", "entropy", "entropy of the hottest"}

@@ -18,7 +18,7 @@ import spinsim as ss
 from spinsim.analysis.reweighted import MultiHistogram, first_guess, joined, reweighted
 from spinsim.analysis.summary import summarize
 from spinsim.engine.measuring.correlations import Quantities
-from spinsim.observables.measured import Choice
+from spinsim.observables.quantities import Choice
 from spinsim.observables.table import observables
 
 LADDER = np.array([1.5, 2.0, 2.6, 3.5])

@@ -15,7 +15,7 @@ from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced, Source, Term, shift_of, spacing_of
 from spinsim.jobs.ladder.result import Temperatures, reduced_of_run
-from spinsim.observables.measured import Choice
+from spinsim.observables.quantities import Choice
 
 FEW_BINS = ["glass", "ferromagnet", "field", "many-samples", "one-copy"]
 

@@ -23,7 +23,7 @@ from spinsim.engine.measuring.correlations import WITHOUT_TIMES
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.ladder.result import Temperatures, contents_of_run
 from spinsim.jobs.temper.settings import Temper
-from spinsim.observables.measured import Choice
+from spinsim.observables.quantities import Choice
 from spinsim.packing import of_replica_packed, packed_spins, unpacked_spins
 from spinsim.saved import with_configurations
 from spinsim.settings.config import build_config

@@ -17,7 +17,7 @@ from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.model.trotter import coupling_in_time, trotter
-from spinsim.observables.measured import Choice
+from spinsim.observables.quantities import Choice
 from spinsim.observables.table import observables
 
 K = [0.6, 0.4, 0.3]

@@ -26,8 +26,8 @@ from spinsim.gemm import special
 from spinsim.model.trotter import trotter
 from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
-from spinsim.observables.measured import Choice
 from spinsim.observables.moments import Ladder, reduced_run
+from spinsim.observables.quantities import Choice
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.vectors import CudaMix, fill_on_gpu

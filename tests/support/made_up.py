@@ -14,7 +14,7 @@ from spinsim.inputs.numbers import as_text
 from spinsim.jobs.ladder.result import EXCHANGES, Temperatures, contents_of_run
 from spinsim.jobs.temper.run import TemperResult, read
 from spinsim.jobs.temper.settings import Temper
-from spinsim.observables.measured import Choice
+from spinsim.observables.quantities import Choice
 from spinsim.run.plan import provenance
 from spinsim.run.recording import Recording
 from spinsim.settings.config import build_config

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.observables.measured import MEASURED, Measured
+from spinsim.observables.quantities import QUANTITIES, Quantity
 
 Array = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ class PerSite:
         self.run, self.model = run, run.model
         self._values: dict[str, Array] = {}
 
-    def of(self, one: Measured) -> Array:
+    def of(self, one: Quantity) -> Array:
         """Returns a quantity; of a Fourier mode its average over the axes of the largest length in space."""
         if one.name not in self._values:
             values = getattr(self.run, one.name)
@@ -36,7 +36,7 @@ class PerSite:
 Value = Callable[[PerSite], Array]
 
 
-def _plain(one: Measured) -> dict[str, Value]:
+def _plain(one: Quantity) -> dict[str, Value]:
     """Returns the moments of a quantity by the names that its record gives them."""
     powers: tuple[Callable[[Array], Array], ...] = (lambda x: x, np.abs, lambda x: x**2, lambda x: (x**2) ** 2)
 
@@ -46,8 +46,8 @@ def _plain(one: Measured) -> dict[str, Value]:
     return {name: moment(power) for name, power in zip(one.moments, powers, strict=False) if name}
 
 
-_E, _M = (next(one for one in MEASURED if one.name == name) for name in ("energy", "magnetization"))
-_PLAIN: Final = {name: moment for one in reversed(MEASURED) for name, moment in _plain(one).items()}
+_E, _M = (next(one for one in QUANTITIES if one.name == name) for name in ("energy", "magnetization"))
+_PLAIN: Final = {name: moment for one in reversed(QUANTITIES) for name, moment in _plain(one).items()}
 VALUES: Final[dict[str, Value]] = _PLAIN | {
     "(E - <E>)^2": lambda run: run.of(_E),
     "(m - <m>)^2": lambda run: run.of(_M),

@@ -30,8 +30,8 @@ from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import cubic, square
 from spinsim.model.trotter import trotter
-from spinsim.observables.measured import Choice
 from spinsim.observables.moments import Ladder, reduced_run
+from spinsim.observables.quantities import Choice
 
 
 class Run(NamedTuple):

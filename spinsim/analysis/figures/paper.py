@@ -35,7 +35,7 @@ from spinsim.inputs.texts import count
 from spinsim.machine.files import CAPTION, write_outputs
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
-from spinsim.observables.measured import in_space
+from spinsim.observables.quantities import in_space
 
 FORMATS: Final = ("pdf", "png", "svg")
 

@@ -19,7 +19,7 @@ from spinsim.inputs.numbers import as_floats
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.targets import reached
-from spinsim.observables.measured import STAGGERED
+from spinsim.observables.quantities import STAGGERED
 from spinsim.packing import Bits, States, unpacked_spins
 from spinsim.record import Record
 from spinsim.result import when_asked

@@ -18,8 +18,8 @@ from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import Points, general, isotropic
-from spinsim.observables.measured import Choice, quantities_of
 from spinsim.observables.moments import Ladder, reduced_run
+from spinsim.observables.quantities import Choice, quantities_of
 from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.run.own_observables import measured_in

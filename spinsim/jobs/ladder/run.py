@@ -31,7 +31,7 @@ from spinsim.jobs.ladder.result import (
 )
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, repeated
-from spinsim.observables.measured import Choice, Measured, quantities_of
+from spinsim.observables.quantities import Choice, Quantity, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
 from spinsim.run.execute import FileRow, ReplicaRun, Run
@@ -256,7 +256,7 @@ class LadderRun(ReplicaRun):
         self._own_sums.restore(saved, self._sums.reduction.measurements)
 
 
-def row_of(measured: Sequence[Measured], frame: TemperFrame) -> dict[str, Any]:
+def row_of(measured: Sequence[Quantity], frame: TemperFrame) -> dict[str, Any]:
     always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
     return always | {one.name: one.of(frame) for one in measured}
 

@@ -24,7 +24,7 @@ from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing
 from spinsim.jobs.plotting import Course, averages_of_one, check_begun, draw_cuts, figures_of_several
 from spinsim.jobs.temper.run import TemperResult
-from spinsim.observables.measured import in_field
+from spinsim.observables.quantities import in_field
 from spinsim.observables.table import SYMBOLS
 
 _BARS: Final = 30  # of the histogram, at most

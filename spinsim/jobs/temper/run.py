@@ -37,7 +37,7 @@ from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, repeated
-from spinsim.observables.measured import quantities_of
+from spinsim.observables.quantities import quantities_of
 from spinsim.parallel.session import others
 from spinsim.record import Record
 from spinsim.rng import HALF_SWEEP_BITS

@@ -60,7 +60,7 @@ def is_uniform(model: Ising) -> bool:
     return periodic and model.uniform_field is not None and model.uniform_coupling is not None
 
 
-class Measured(NamedTuple):
+class Quantity(NamedTuple):
     """A quantity of every copy, or pair of copies, at every place of a ladder."""
 
     name: str  # of its series in files and of the attribute of results
@@ -108,38 +108,38 @@ _OF_SLICES: Final = "sum over slices of the {} power of the sum over sites of {}
 _PRODUCT: Final = "the product of two copies' spins"
 STAGGERED: Final = "sum of spins over the first sublattice, that of site 0, less that over the second"
 
-MEASURED: Final = (
-    Measured("energy", "total energy", counts=np.float64, unit="coupling unit", needs=("classical",),
+QUANTITIES: Final = (
+    Quantity("energy", "total energy", counts=np.float64, unit="coupling unit", needs=("classical",),
              moments=("energy", "", "E^2", "E^4")),
-    Measured("action", "action A, the weight being exp(-k A)", "energy", counts=np.float64, unit="coupling unit",
+    Quantity("action", "action A, the weight being exp(-k A)", "energy", counts=np.float64, unit="coupling unit",
              needs=("in time",), moments=("energy", "", "E^2", "E^4")),
-    Measured("magnetization", "sum of spins", words_in_time="sum of spins over sites and slices",
+    Quantity("magnetization", "sum of spins", words_in_time="sum of spins over sites and slices",
              moments=("m", "|m|", "m^2", "m^4")),
-    Measured("staggered_magnetization", STAGGERED, needs=("classical", "staggered"),
+    Quantity("staggered_magnetization", STAGGERED, needs=("classical", "staggered"),
              moments=("", "|m_s|", "m_s^2", "m_s^4")),
-    Measured("correlation_in_time", "sum over sites and slices of s(tau) s(tau + time)", "in_time", axis="time",
+    Quantity("correlation_in_time", "sum over sites and slices of s(tau) s(tau + time)", "in_time", axis="time",
              needs=("in time",)),
-    Measured("slice_magnetization_squared", _OF_SLICES.format("second", "spins"), "magnetization_powers", 0,
+    Quantity("slice_magnetization_squared", _OF_SLICES.format("second", "spins"), "magnetization_powers", 0,
              counts=np.int64, needs=("in time",), moments=("m_eq^2",), full=partial(powers_of_slices, 2)),
-    Measured("slice_magnetization_fourth", _OF_SLICES.format("fourth", "spins"), "magnetization_powers", 1,
+    Quantity("slice_magnetization_fourth", _OF_SLICES.format("fourth", "spins"), "magnetization_powers", 1,
              counts=np.int64, needs=("in time",), moments=("m_eq^4",), full=partial(powers_of_slices, 4)),
-    Measured("even_correlation_in_time", "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)",
+    Quantity("even_correlation_in_time", "sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + time)",
              "even_in_time", counts="bonds", axis="time", needs=("in time", "even"), full=bonds_of_slices),
-    Measured("magnetization_mode", _MODE.format("spins"), counts=np.float64, axis="axis",
+    Quantity("magnetization_mode", _MODE.format("spins"), counts=np.float64, axis="axis",
              words_in_time=_MODE_IN_TIME.format("spins"), needs=("correlations", "lattice", "spin modes"),
              moments=("|m(k)|^2",), full=square_of_sites, elements=longest_axes),
-    Measured("overlap", f"sum over sites of {_PRODUCT}", per=PAIR, needs=("pairs",),
+    Quantity("overlap", f"sum over sites of {_PRODUCT}", per=PAIR, needs=("pairs",),
              words_in_time=f"sum over sites and slices of {_PRODUCT}", moments=("q", "|q|", "q^2", "q^4")),
-    Measured("slice_overlap_squared", _OF_SLICES.format("second", _PRODUCT), "overlap_powers", 0, PAIR, np.int64,
+    Quantity("slice_overlap_squared", _OF_SLICES.format("second", _PRODUCT), "overlap_powers", 0, PAIR, np.int64,
              needs=("in time", "pairs"), moments=("q_eq^2",), full=partial(powers_of_slices, 2)),
-    Measured("slice_overlap_fourth", _OF_SLICES.format("fourth", _PRODUCT), "overlap_powers", 1, PAIR, np.int64,
+    Quantity("slice_overlap_fourth", _OF_SLICES.format("fourth", _PRODUCT), "overlap_powers", 1, PAIR, np.int64,
              needs=("in time", "pairs"), moments=("q_eq^4",), full=partial(powers_of_slices, 4)),
-    Measured("overlap_mode", _MODE.format(_PRODUCT), per=PAIR, counts=np.float64, axis="axis",
+    Quantity("overlap_mode", _MODE.format(_PRODUCT), per=PAIR, counts=np.float64, axis="axis",
              words_in_time=_MODE_IN_TIME.format(_PRODUCT), needs=("correlations", "lattice", "pairs"),
              moments=("|q(k)|^2",), full=square_of_sites, elements=longest_axes),
-    Measured("link_overlap", "sum over bonds of the product of two copies' s_i s_j", per=PAIR, counts="bonds",
+    Quantity("link_overlap", "sum over bonds of the product of two copies' s_i s_j", per=PAIR, counts="bonds",
              needs=("correlations", "pairs"), moments=("q_link",), full=lambda model: max(1, model.bonds)),
-    Measured("link_overlap_in_space", "sum over bonds in space and slices of the product of two copies' s_x s_y",
+    Quantity("link_overlap_in_space", "sum over bonds in space and slices of the product of two copies' s_x s_y",
              per=PAIR, counts="bonds", needs=("in time", "even", "pairs"), moments=("q_link in space",),
              full=bonds_of_slices),
 )  # fmt: skip
@@ -153,7 +153,7 @@ class Choice(NamedTuple):
     wanted: Quantities  # correlations of copies at equal temperatures
     staggered: bool = False  # true if staggered magnetisations are measured
 
-    def quantities(self, dimension: int) -> list[Measured]:
+    def quantities(self, dimension: int) -> list[Quantity]:
         """Returns what is measured of a model on a lattice of some dimension, 0 for none."""
         wanted = self.wanted
         met: Mapping[str, object] = {
@@ -166,10 +166,10 @@ class Choice(NamedTuple):
             "spin modes": wanted.magnetization_modes,
             "staggered": self.staggered,
         }
-        return [one for one in MEASURED if all(met[need] for need in one.needs)]
+        return [one for one in QUANTITIES if all(met[need] for need in one.needs)]
 
 
-def quantities_of(in_time: bool) -> list[Measured]:
+def quantities_of(in_time: bool) -> list[Quantity]:
     """Returns all that runs of models of space and time may measure, or runs of other models."""
     other = "classical" if in_time else "in time"
-    return [one for one in MEASURED if other not in one.needs]
+    return [one for one in QUANTITIES if other not in one.needs]

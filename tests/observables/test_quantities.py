@@ -13,8 +13,8 @@ from spinsim.engine.measuring.correlations import Correlations, Quantities
 from spinsim.engine.protocols import LadderMeasurement
 from spinsim.jobs.ladder.result import Temperatures, contents_of_run, reduced_of_run
 from spinsim.model.trotter import isotropic, trotter
-from spinsim.observables.measured import COPY, MEASURED, PAIR, Choice, quantities_of
 from spinsim.observables.moments import MOMENTS
+from spinsim.observables.quantities import COPY, PAIR, QUANTITIES, Choice, quantities_of
 from spinsim.store.contents import rows_in
 
 RESULTS = {False: ss.TemperResult, True: ss.QuantumResult}
@@ -29,7 +29,7 @@ def test_results_have_each_quantity_as_a_field_that_they_describe(in_time: bool)
         assert re.search(rf"^ +{one.name}: ", words, re.MULTILINE), one.name
 
 
-@pytest.mark.parametrize("one", MEASURED, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", QUANTITIES, ids=lambda one: one.name)
 def test_a_quantity_is_a_field_of_measurements_and_its_moments_are_known(one) -> None:
     assert one.field in {*LadderMeasurement._fields, *Correlations._fields}
     assert one.per in (COPY, PAIR)
@@ -56,7 +56,7 @@ def test_files_have_a_series_and_sums_a_source_for_each_quantity(in_time: bool, 
 
 def test_what_a_run_lacks_has_no_pairs_copies_or_axes() -> None:
     shape = 3, 2, 5
-    for one in MEASURED:
+    for one in QUANTITIES:
         nothing = one.nothing(7, shape)
         assert nothing.shape[:2] == (7, 3)
         assert not nothing.size
