@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim.analysis.autocorrelation import IntegratedTime
 from spinsim.analysis.chains import Chain, chain_of, joined, merged, of_merges
 from spinsim.analysis.run_sums import Followed, FollowedRuns, FollowedTerm, IndependentRuns, RunSums, in_order
-from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, InTime, Tempered, check_length, samples_in
+from spinsim.analysis.runs import FEWEST_STEPS, Array, Integers, Tempered, check_length, samples_in
 from spinsim.engine.measuring.correlations import Correlations, Quantities
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.moves.exchange import Exchange
@@ -54,14 +54,14 @@ def sums_of(result: Tempered, by_energy: bool = False) -> RunSums:
 
 
 def _choice_of_rows(result: Tempered) -> Choice:
-    in_time = result.in_time
-    times, even = (_times(in_time), in_time.even is not None) if in_time else ((), False)
-    wanted = Quantities(result.has_correlations, times, even, magnetization_modes=result.has_magnetization_modes)
+    even, modes = result.in_time is not None and result.in_time.even is not None, result.has_magnetization_modes
+    wanted = Quantities(result.has_correlations, _times(result), even, magnetization_modes=modes)
     return Choice(result.energy.shape[2], wanted, result.has_staggered)
 
 
-def _times(in_time: InTime) -> tuple[int, ...]:
-    return tuple(map(int, in_time.times))
+def _times(result: Tempered) -> tuple[int, ...]:
+    """Return the times of correlations in time, in slices; none of a model in space alone."""
+    return () if result.in_time is None else tuple(map(int, result.in_time.times))
 
 
 def _ladder(result: Tempered) -> Ladder:
@@ -131,8 +131,8 @@ class Statistics:
         """Quantities that were measured."""
         if self.result.reduced is None:
             return _choice_of_rows(self.result)
-        names, in_time = self.run.names, self.result.in_time
-        times, even = (_times(in_time), correlation_name(0, even=True) in names) if in_time else ((), False)
+        names, times = self.run.names, _times(self.result)
+        even = correlation_name(0, even=True) in names
         modes = "|m(k)|^2" in names or "|m(k_time)|^2" in names or self.result.has_magnetization_modes
         full = bool(times) or modes or "q_link" in names or self.result.has_correlations
         wanted = Quantities(full, times, even, magnetization_modes=modes)

@@ -111,10 +111,8 @@ class Compiled:
         self._entry_point: Any = None
         self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._by_types: dict[str, Callable[..., Any]] = {}
-        self._steps, self._looked_at = (
-            0,
-            0,
-        )  # steps so far, and when machine code was last looked for
+        self._steps = 0  # so far
+        self._looked_at = 0  # steps when machine code was last looked for
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:

@@ -128,8 +128,8 @@ def needs_met(model: Ising, measured: Choice, reference: str = "") -> set[str]:
         "zero field": not field,
         "uniform": modes and field and is_uniform(model),  # so that <m(k)> vanishes
         "staggered": measured.staggered,
-        "like sublattices": measured.staggered
-        and (not field or is_uniform(model)),  # m_s is distributed evenly about 0
+        # m_s is distributed evenly about 0
+        "like sublattices": measured.staggered and (not field or is_uniform(model)),
         "modes": modes,
         "spin modes": modes and wanted.magnetization_modes,
         "links": wanted.full and measured.copies > 1,
