@@ -133,10 +133,10 @@ def _watch(progress: Bar, silent: bool) -> Watch:
         progress.advance(count)
 
     def on_size(file_bytes: int, rows: str) -> None:
-        if not silent:
-            say(size_line(file_bytes, rows))
+        say(size_line(file_bytes, rows))
 
-    return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, on_size)
+    told = None if silent else on_size  # it takes a copy of the state to know
+    return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, told)
 
 
 _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")

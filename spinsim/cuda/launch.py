@@ -154,11 +154,11 @@ KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read whi
 
 
 Fetched = Callable[..., npt.NDArray[np.int64]]
-"""Waits for totals and returns all of them or a row: arrays of pinned memory, or copies where many are kept."""
+"""Waits for totals and returns those that were copied or a row: arrays of pinned memory, or copies of many."""
 
 
 class Totals:
-    """Sums on the device and the pinned memory that they are copied to.
+    """Sums on the device.
 
     Attributes:
         sums: int64 on the device; 0 when a kernel begins to add to them.
@@ -169,9 +169,7 @@ class Totals:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.sums: Any = cupy.zeros(shape, cupy.int64)
         self.parts = tuple(part.data.ptr for part in self.sums)
-        self.memory: Any = cupy.cuda.alloc_pinned_memory(self.sums.nbytes)
         self.added, self.copied, self.cleared = (cupy.cuda.Event(disable_timing=True) for _ in range(3))
-        self.octets = ctypes.c_char * self.sums.nbytes
 
 
 class TotalsPool:
@@ -189,6 +187,7 @@ class TotalsPool:
         self._sweeps, self._clears = sweeps, clears
         self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
         self._idle: list[Totals] = []
+        self._pinned: dict[int, list[Any]] = {}  # idle memory on the host by its bytes; it takes long to be allocated
         self._made = 0
 
     def reserve(self, shape: tuple[int, ...]) -> Totals:
@@ -224,23 +223,26 @@ class TotalsPool:
             queue_more(self._side_stream)
             totals.added.record(self._side_stream)
         self._copies.wait_event(totals.added)
-        copied = totals.sums[rows.start :].data
-        copied.copy_to_host_async(totals.memory.ptr + row * rows.start, row * len(rows), self._copies)
+        shape, size = (len(rows), *totals.sums.shape[1:]), row * len(rows)
+        idle = self._pinned.setdefault(size, [])
+        memory = idle.pop() if idle else cupy.cuda.alloc_pinned_memory(size)
+        totals.sums[rows.start :].data.copy_to_host_async(memory.ptr, size, self._copies)
         totals.copied.record(self._copies)
         if self._clears:
             totals.sums.data.memset_async(0, totals.sums.nbytes, self._copies)
         totals.cleared.record(self._copies)
-        lent = totals.octets.from_address(totals.memory.ptr)  # lives as long as any array of it
-        weakref.finalize(lent, self._give_back_later, totals)
+        lent = (ctypes.c_char * size).from_address(memory.ptr)  # lives as long as any array of it
+        weakref.finalize(lent, self._give_back_later, totals, memory, idle)
 
         def fetched(row: int | None = None) -> npt.NDArray[np.int64]:
             totals.copied.synchronize()
-            whole = np.frombuffer(lent, np.int64).reshape(totals.sums.shape)
-            numbers = whole if row is None else whole[row]
+            whole = np.frombuffer(lent, np.int64).reshape(shape)
+            numbers = whole if row is None else whole[row - rows.start]
             return numbers.copy() if self._made - len(self._idle) > KEPT else numbers
 
         return fetched
 
-    def _give_back_later(self, totals: Totals) -> None:
+    def _give_back_later(self, totals: Totals, memory: Any, idle: list[Any]) -> None:
         totals.copied.synchronize()  # pinned memory is not given to others while a copy is under way
+        idle.append(memory)
         self._idle.append(totals)

@@ -14,7 +14,8 @@ import json
 import mmap
 import re
 import zlib
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from math import prod
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -31,8 +32,9 @@ _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
 _CHUNK: Final = 2**17  # numbers of a chunk
 _SPARSE_CHUNK: Final = 2**13  # likewise, of an array that is mostly zeros
-_TOGETHER: Final = 64  # such chunks that are worth a thread
+_TOGETHER: Final = 64  # such chunks that a thread compresses at once
 _LEVEL: Final = 1  # of compression
+_PIECE: Final = 2**22  # bytes that a thread hashes at once
 _SMALL: Final = 2**13  # bytes of an array that is stored as it is
 _MOST_FILLED: Final = 4
 """Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
@@ -156,9 +158,14 @@ class _Writer:
                 whole = np.pad(part, [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)])
             return zlib.compress(whole.data, _LEVEL)
 
-        threads, is_empty = min(available_threads(), len(starts) // _TOGETHER), True
+        def all_packed(some: Sequence[tuple[int, ...]]) -> list[bytes]:
+            return [packed(start) for start in some]
+
+        tasks, is_empty = [starts[k : k + _TOGETHER] for k in range(0, len(starts), _TOGETHER)], True
+        threads = min(available_threads(), len(tasks))
         with ThreadPoolExecutor(threads) if threads > 1 else contextlib.nullcontext() as pool:
-            for start, content in zip(starts, (pool.map if pool else map)(packed, starts), strict=True):
+            contents = itertools.chain.from_iterable((pool.map if pool else map)(all_packed, tasks))
+            for start, content in zip(starts, contents, strict=True):
                 # an array without any chunk would be read as one number that is repeated
                 if content or (is_empty and start == starts[-1]):
                     nothing = bytes(prod(chunk) * values.itemsize)
@@ -321,29 +328,40 @@ def _axes(item: h5py.Dataset, name: str, opens_scales: bool) -> tuple[str, ...]:
 
 
 def digest_of(record: Record) -> str:
-    """SHA-256 of all arrays and attributes of a record, in hexadecimal, in the order of their names."""
-    digest = hashlib.sha256()
-    _add_to(digest, record, "")
-    return digest.hexdigest()
+    """SHA-256 of all arrays and attributes of a record, in hexadecimal: that of the digests of all, by their names.
+
+    Threads find those of large arrays in pieces.
+    """
+    with ThreadPoolExecutor(available_threads()) as pool:
+        found = list(_digests(record, "", pool))
+        return hashlib.sha256(b"".join(one if isinstance(one, bytes) else one.result() for one in found)).hexdigest()
 
 
-def _add_to(digest: Any, record: Record, prefix: str) -> None:
-    digest.update(repr((prefix, sorted(_plain(record.attributes).items()))).encode())
+def _digests(record: Record, prefix: str, pool: ThreadPoolExecutor) -> Iterator[bytes | Future[bytes]]:
+    yield _sha256(repr((prefix, sorted(_plain(record.attributes).items()))).encode())
     for name, array in sorted(record.arrays.items()):
         values = array.values
         about = f"{prefix}{name}", array.axes, array.long_name, array.units, values.dtype.str, values.shape
-        digest.update(repr(about).encode())
+        yield _sha256(repr(about).encode())
         if isinstance(values, Stored) and values.is_virtual:
-            digest.update(values.identity())
+            yield _sha256(values.identity())
         elif isinstance(values, Stored):
             for _, rows in values.pieces():
-                digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+                yield _sha256(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         elif values.size and not any(values.strides):
-            digest.update(values.flat[0].tobytes())
+            yield _sha256(values.flat[0].tobytes())
         else:
-            digest.update(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+            content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+            if len(content) <= _PIECE:
+                yield _sha256(content)
+            else:
+                yield from (pool.submit(_sha256, content[k : k + _PIECE]) for k in range(0, len(content), _PIECE))
     for name, group in sorted(record.groups.items()):
-        _add_to(digest, group, f"{prefix}{name}/")
+        yield from _digests(group, f"{prefix}{name}/", pool)
+
+
+def _sha256(content: Any) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _plain(attributes: dict[str, Any]) -> dict[str, str]:

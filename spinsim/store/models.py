@@ -118,8 +118,6 @@ def _is_drawn(model: Ising) -> bool:
 
 def _rows(model: Ising, rows: npt.NDArray[Any], axis: str, long_name: str) -> Array:
     """Rows by sample, one for all where they are equal; one number for all repeats without memory."""
-    if model.graph.is_listed and rows.dtype != np.float64:
-        rows = rows.astype(np.float64)
     return Array(np.broadcast_to(rows, (model.samples, rows.shape[1])), ("sample", axis), long_name, ENERGY)
 
 

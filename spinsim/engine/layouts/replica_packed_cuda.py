@@ -70,10 +70,10 @@ class OrderedWords(ABC):
             queue.start_at_random(self.present, self.lanes, cupy.asarray(order))
 
     def words(self) -> npt.NDArray[np.uint64]:
-        return np.ascontiguousarray(self.present.get()[:, :, self._place])
+        return np.take(self.present.get(), self._place, axis=2)
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        self.present.set(np.ascontiguousarray(words[:, :, self.site_at]))
+        self.present.set(words.take(self.site_at, axis=2))
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
         block, lane = divmod(replica, packing.LANES)
@@ -82,7 +82,7 @@ class OrderedWords(ABC):
 
     def read_all(self, state: Any, sample: int) -> Bits:
         """All configurations of a sample of a state as bits, (replicas, bytes)."""
-        return of_replica_packed(state[sample].get()[:, self._place], self._replicas)
+        return of_replica_packed(state[sample].get().take(self._place, axis=1), self._replicas)
 
     @abstractmethod
     def add(self, to: tuple[int, ...]) -> None:

@@ -54,7 +54,7 @@ class Batches(NamedTuple):
 
 
 @kernel
-def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # type: ignore[no-untyped-def]
+def _fill_lattice(first, offset, order, shape, neighbour, bond):  # type: ignore[no-untyped-def]
     """``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
     dimension = shape.size
     for b in range(offset.size):
@@ -71,9 +71,8 @@ def _fill_lattice(first, offset, order, shape, negative, neighbour, signs):  # t
                 at = offset[b] + 2 * axis * n + q
                 neighbour[at] = after
                 neighbour[at + n] = before
-                for sample in range(signs.shape[0]):
-                    signs[sample, at] = negative[sample, dimension * i + axis]
-                    signs[sample, at + n] = negative[sample, dimension * before + axis]
+                bond[at] = dimension * i + axis
+                bond[at + n] = dimension * before + axis
                 stride *= side
 
 
@@ -93,10 +92,10 @@ def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no
 
 
 @kernel
-def _fill(first, slots, offset, order, start, stop, near, near_bond, negative, turned, neighbour, signs):  # type: ignore[no-untyped-def]
-    """Neighbours ``near[start[i]:stop[i]]`` of every site i and signs of their bonds, in slots from ``offset`` on.
+def _fill(first, slots, offset, order, start, stop, near, near_bond, turned, neighbour, bond):  # type: ignore[no-untyped-def]
+    """Neighbours ``near[start[i]:stop[i]]`` of every site i and numbers of their bonds, in slots from ``offset`` on.
 
-    Every second phantom bond is unsatisfied if ``turned``, and else none.
+    A phantom bond has the number -1, and -2 where it is unsatisfied: every second one if ``turned``, and else none.
     """
     for b in range(slots.size):
         n = first[b + 1] - first[b]
@@ -107,12 +106,21 @@ def _fill(first, slots, offset, order, start, stop, near, near_bond, negative, t
                 at = offset[b] + k * n + q
                 if k < degree:
                     neighbour[at] = near[start[i] + k]
-                    bond = near_bond[start[i] + k]
-                    for sample in range(signs.shape[0]):
-                        signs[sample, at] = negative[sample, bond]
+                    bond[at] = near_bond[start[i] + k]
                 else:
                     neighbour[at] = i
-                    signs[:, at] = (k - degree) % 2 * turned
+                    bond[at] = -1 - (k - degree) % 2 * turned
+
+
+def _signs(negative: npt.NDArray[np.bool_], bond: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
+    """The signs of slots, (samples, slots), by the numbers of their bonds."""
+    phantom = np.flatnonzero(bond < 0)
+    if negative.shape[1]:
+        signs = negative.take(bond, axis=1, mode="wrap").view(np.uint8)
+    else:
+        signs = np.empty((len(negative), bond.size), np.uint8)
+    signs[:, phantom] = bond[phantom] == -2
+    return signs
 
 
 @kernel
@@ -174,18 +182,17 @@ def build_batches(
     length = slots * np.diff(first)
     offset = np.cumsum(length) - length
     neighbour = np.empty(int(length.sum()), np.uint32)
-    signs = np.empty((len(negative), neighbour.size), np.uint8)
+    bond = np.empty(neighbour.size, np.intp)
     lattice = graph.regular_lattice
     if lattice and lattice.joins_layers and lattice.dimension > 1:  # a chain has phantom bonds
-        _fill_lattice(first, offset, order, np.array(lattice.shape), negative, neighbour, signs)
+        _fill_lattice(first, offset, order, np.array(lattice.shape), neighbour, bond)
     else:
         start, *near = adjacency(graph)
         turned = units is None
-        _fill.with_steps(
-            signs.size, first, slots, offset, order, start[:-1], start[1:], *near, negative, turned, neighbour, signs
-        )
+        _fill.with_steps(bond.size, first, slots, offset, order, start[:-1], start[1:], *near, turned, neighbour, bond)
     colour_start = np.searchsorted(segment, np.arange(0, len(begins) + 1, 2))
     most = np.maximum.reduceat(counted[order], first[:-1]).astype(np.int64)
+    signs = _signs(negative, bond)
     return Batches(colour_start, first, slots, slots, parity, base, most, offset, order, neighbour, signs)
 
 
@@ -227,12 +234,12 @@ def build_batches_of_terms(
     slots, of_term_0 = kinds[of_batch].sum(axis=1), kinds[of_batch, 0]
     offset = np.cumsum(slots * size) - slots * size
     neighbour = np.empty(int((slots * size).sum()), np.uint32)
-    signs = np.empty((len(negative), neighbour.size), np.uint8)
-    filled = near.neighbour, near.bond, negative, True, neighbour, signs
-    _fill.with_steps(signs.size, first, of_term_0, offset, order, start, middle, *filled)
+    bond = np.empty(neighbour.size, np.intp)
+    filled = near.neighbour, near.bond, True, neighbour, bond
+    _fill.with_steps(bond.size, first, of_term_0, offset, order, start, middle, *filled)
     behind = offset + of_term_0 * size
-    _fill.with_steps(signs.size, first, slots - of_term_0, behind, order, middle, stop, *filled)
+    _fill.with_steps(bond.size, first, slots - of_term_0, behind, order, middle, stop, *filled)
     colour_start = np.searchsorted(run, np.arange(0, len(begins) + 1, len(kinds)))
-    base = np.zeros_like(slots)
+    base, signs = np.zeros_like(slots), _signs(negative, bond)
     batches = Batches(colour_start, first, slots, of_term_0, of_batch, base, slots, offset, order, neighbour, signs)
     return batches, kinds

@@ -76,19 +76,20 @@ def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.boo
     """Words of the bonds of one place with up to three others, (1 or samples, groups); places are below 2^15."""
     low, high = ends.min(axis=1), ends.max(axis=1)
     by_place = np.lexsort((high, low))
-    low, high, negative = low[by_place], high[by_place], negative[:, by_place]
+    low, high, negative = low[by_place], high[by_place], negative.take(by_place, axis=1)
     number = np.arange(low.size) - np.searchsorted(low, low)  # among the bonds of the same lower end
-    opens = number % GROUPED == 0
-    group, slot = np.cumsum(opens) - 1, number % GROUPED
-    own = low[opens].astype(np.uint64)
-    others, signs = np.tile(own, (GROUPED, 1)), np.zeros((len(negative), GROUPED, own.size), np.uint64)
-    others[slot, group], signs[:, slot, group] = high, negative
-    word = own
+    opens = np.flatnonzero(number % GROUPED == 0)
+    sizes = np.diff(opens, append=low.size)
+    by_word = np.lexsort((low[opens], number[opens]))  # threads side by side then read words side by side
+    opens, sizes = opens[by_word], sizes[by_word]
+    word = np.tile(low[opens].astype(np.uint64), (len(negative), 1))
     for k in range(GROUPED):
-        word = word | others[k] << np.uint64(PLACE_BITS * (k + 1))
-    shift = np.arange(PLACE_BITS * (GROUPED + 1), 64, dtype=np.uint64)[:GROUPED, None]
-    by_word = np.lexsort((own, number[opens]))  # threads side by side then read words side by side
-    return np.ascontiguousarray((word + (signs << shift).sum(axis=1, dtype=np.uint64))[:, by_word])
+        there = sizes > k
+        bond = np.where(there, opens + k, opens)
+        other, sign = np.where(there, high[bond], low[opens]), there & negative.take(bond, axis=1)
+        word |= other.astype(np.uint64) << np.uint64(PLACE_BITS * (k + 1))
+        word |= sign.astype(np.uint64) << np.uint64(PLACE_BITS * (GROUPED + 1) + k)
+    return word
 
 
 def batch_table(batches: Batches) -> npt.NDArray[np.uint32]:
