@@ -47,6 +47,8 @@ UPDATE: Final = np.uint64(rng.Stream.UPDATE)
 SHIFT: Final = np.uint64(32)
 AFTER_OWN: Final = np.uint64(OWN_PLANES)
 MORE: Final = np.uint64(COLUMN_PLANES)
+FEW: Final = np.uint64(4)
+"""Lanes up to which undecided sites alone draw random planes: sites of more lanes need most of the planes anyway."""
 
 
 @step
@@ -62,28 +64,34 @@ def unlike(k, e, w):  # type: ignore[no-untyped-def]
 
 
 @step
+def count_half(first, n, slots, w):  # type: ignore[no-untyped-def]
+    """``count_unlike`` of the half whose words begin at ``first``."""
+    if slots == 4:
+        for q in range(n):
+            e = first + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
+                unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
+            )
+    elif slots == 6:
+        for q in range(n):
+            e = first + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
+                unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
+            )
+    else:
+        for q in range(n):
+            e = first + q
+            w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
+                unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w),
+                unlike(6, e, w),
+            )  # fmt: skip
+
+
+@step
 def count_unlike(n, slots, w):  # type: ignore[no-untyped-def]
     """The class's bit planes: unsatisfied bonds among 6 or 7 slots, or one more than those among 4."""
-    for half in range(2):
-        if slots == 4:
-            for q in range(n):
-                e = half * BATCH + q
-                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_four(
-                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w)
-                )
-        elif slots == 6:
-            for q in range(n):
-                e = half * BATCH + q
-                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_six(
-                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w), unlike(5, e, w)
-                )
-        else:
-            for q in range(n):
-                e = half * BATCH + q
-                w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e] = add_seven(
-                    unlike(0, e, w), unlike(1, e, w), unlike(2, e, w), unlike(3, e, w), unlike(4, e, w),
-                    unlike(5, e, w), unlike(6, e, w),
-                )  # fmt: skip
+    count_half(0, n, slots, w)
+    count_half(BATCH, n, slots, w)
 
 
 @step
@@ -289,12 +297,82 @@ def find_flips(  # type: ignore[no-untyped-def]
 
 
 @step
+def decide_few(n, always, lanes, w, places, numbers, sites):  # type: ignore[no-untyped-def]
+    """``decide`` for lanes of half 0; sites left to chance into ``places`` and ``numbers``, their count returned."""
+    a0, a1, a2, a3, used = always[0, 0], always[1, 0], always[2, 0], always[3, 0], lanes[0]
+    for q in range(n):
+        low = w[CLASS + q]
+        certain = mux(w[CLASS + ROW + q], mux(low, a0, a1), mux(low, a2, a3)) | w[CLASS + 2 * ROW + q]
+        w[FLIP + q] = certain & used
+        w[UNDECIDED + q] = ~certain & used
+    count = np.int64(0)
+    for q in range(n):
+        places[count] = q
+        numbers[count] = np.uint64(sites[q])
+        count += np.int64(w[UNDECIDED + q] != ZERO)
+    return count
+
+
+@step
+def compare_few(q, row, random, w):  # type: ignore[no-untyped-def]
+    """One less significant bit of the undecided lanes of half 0 of a site; ``row`` has a plane's threshold bits."""
+    low, undecided = w[CLASS + q], w[UNDECIDED + q]
+    threshold = mux(w[CLASS + ROW + q], mux(low, row[0, 0], row[1, 0]), mux(low, row[2, 0], row[3, 0]))
+    differ = threshold ^ random
+    w[FLIP + q] |= threshold & differ & undecided
+    w[UNDECIDED + q] = undecided & ~differ
+
+
+@step
+def find_few_flips(  # type: ignore[no-untyped-def]
+    n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+):
+    """``find_flips`` for lanes below ``FEW``: planes from the most significant one down, of undecided sites alone.
+
+    A site of one lane takes two calls on average where ``find_flips`` makes six. None of these lanes shares a column.
+    """
+    low_sweep = rng.low32(half_sweep)
+    count = decide_few(n, always, lanes, w, tail, site, sites)
+    for plane in range(OWN_PLANES):
+        word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        for t in range(count):
+            x0, x1, _, _ = rng.philox(site[t], block, low_sweep, word3, k0, k1, rounds)
+            lane[t] = rng.low32(x0) | (x1 << SHIFT)
+        left = np.int64(0)
+        for t in range(count):
+            q, number = tail[t], site[t]
+            compare_few(q, planes[plane], lane[t], w)
+            tail[left], site[left] = q, number
+            left += np.int64(w[UNDECIDED + q] != ZERO)
+        count = left
+    word3, left = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES)), np.int64(0)
+    for t in range(count):
+        q = tail[t]
+        x0, x1, x2, x3 = rng.philox(site[t], block, low_sweep, word3, k0, k1, rounds)
+        compare_few(q, planes[OWN_PLANES], rng.low32(x0), w)
+        compare_few(q, planes[OWN_PLANES + 1], rng.low32(x1), w)
+        compare_few(q, planes[OWN_PLANES + 2], rng.low32(x2), w)
+        compare_few(q, planes[OWN_PLANES + 3], rng.low32(x3), w)
+        w[DEEP + q] = w[UNDECIDED + q]
+        tail[left] = q
+        left += np.int64(w[UNDECIDED + q] != ZERO)
+    finish_lanes(left, 2, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
+
+
+@step
 def scatter(state, sites, w):  # type: ignore[no-untyped-def]
     """Flips into the state."""
     for q in range(sites.size):
         i = sites[q]
         state[i, 0] = w[SPIN + q] ^ w[FLIP + q]
         state[i, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+
+
+@step
+def scatter_few(state, sites, w):  # type: ignore[no-untyped-def]
+    """``scatter`` of half 0."""
+    for q in range(sites.size):
+        state[sites[q], 0] = w[SPIN + q] ^ w[FLIP + q]
 
 
 RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected

@@ -49,6 +49,7 @@ from spinsim.engine.moves.metropolis.steps import (
     CLASS,
     COLUMN,
     DRAWN,
+    FEW,
     FLIP,
     NEAR,
     OCCUPANT,
@@ -61,7 +62,9 @@ from spinsim.engine.moves.metropolis.steps import (
     WIDE_WORDS,
     collect_flips,
     compare,
+    count_half,
     count_unlike,
+    find_few_flips,
     find_flips,
     find_flips_wide,
     finish_lanes,
@@ -70,6 +73,7 @@ from spinsim.engine.moves.metropolis.steps import (
     prefixes,
     random_words,
     scatter,
+    scatter_few,
     scratch_of,
     select,
     settle_columns,
@@ -97,6 +101,20 @@ def gather_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
 
 
 @step
+def gather_few(row, state, sites, w):  # type: ignore[no-untyped-def]
+    """``gather`` of half 0."""
+    for q in range(sites.size):
+        w[row + q] = state[sites[q], 0]
+
+
+@step
+def gather_few_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
+    """``gather_signed`` of half 0."""
+    for q in range(sites.size):
+        w[row + q] = state[sites[q], 0] ^ (ZERO - np.uint64(signs[q]))
+
+
+@step
 def slot(k, n):  # type: ignore[no-untyped-def]
     """Where slot k of n sites is. Slices, not sums, as indices: they need no check for negative ones."""
     return slice(k * n, (k + 1) * n)
@@ -110,20 +128,27 @@ def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-de
 
 
 @step
-def tally(n, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
+def tally_half(first, n, parity, w, counters):  # type: ignore[no-untyped-def]
+    """Count the unsatisfied bonds of a half of a batch, whose words begin at ``first``, after its update."""
+    for q in range(n):
+        e = first + q
+        flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
+        if parity:
+            add_count(counters, e, low ^ flip, middle ^ flip, high ^ flip)
+        else:
+            add_count(counters, e, low, middle ^ (flip & ~low), high ^ (flip & ~(low & middle)))
+
+
+@step
+def tally(n, are_few, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
     """Count the unsatisfied bonds of a batch after its update; the number of additions that the counters hold.
 
     A site of class k had k of six bonds, phantoms among them, or of seven where its degree is odd; a flip leaves the
     others.
     """
-    for half in range(2):
-        for q in range(n):
-            e = half * BATCH + q
-            flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
-            if parity:
-                add_count(counters, e, low ^ flip, middle ^ flip, high ^ flip)
-            else:
-                add_count(counters, e, low, middle ^ (flip & ~low), high ^ (flip & ~(low & middle)))
+    tally_half(0, n, parity, w, counters)
+    if not are_few:
+        tally_half(BATCH, n, parity, w, counters)
     return finish_addition(done, n, totals, counters)
 
 
@@ -152,7 +177,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
     """
     (w, tail, site, lane), (totals, counters) = scratch, counted
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
-    added = 0
+    are_few, added = lanes[1] == ZERO and lanes[0] >> FEW == ZERO, 0
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
             counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
@@ -163,17 +188,28 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                 n = sites.size
                 bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
                 neighbour, sign = batches.neighbour[bonds], signs[bonds]
-                gather(SPIN, state, sites, w)
-                for k in range(slots):
-                    gather_signed(NEAR + k * ROW, state, neighbour[slot(k, n)], sign[slot(k, n)], w)
-                count_unlike(n, slots, w)
-                find_flips(
-                    n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
-                    rounds, w, tail, site, lane,
-                )  # fmt: skip
-                scatter(state, sites, w)
+                if are_few:
+                    gather_few(SPIN, state, sites, w)
+                    for k in range(slots):
+                        gather_few_signed(NEAR + k * ROW, state, neighbour[slot(k, n)], sign[slot(k, n)], w)
+                    count_half(0, n, slots, w)
+                    find_few_flips(
+                        n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
+                        rounds, w, tail, site, lane,
+                    )  # fmt: skip
+                    scatter_few(state, sites, w)
+                else:
+                    gather(SPIN, state, sites, w)
+                    for k in range(slots):
+                        gather_signed(NEAR + k * ROW, state, neighbour[slot(k, n)], sign[slot(k, n)], w)
+                    count_unlike(n, slots, w)
+                    find_flips(
+                        n, always[parity], planes[parity], thresholds[parity], lanes, sites, block, half_sweep, k0, k1,
+                        rounds, w, tail, site, lane,
+                    )  # fmt: skip
+                    scatter(state, sites, w)
                 if counts:
-                    added = tally(n, parity, added, totals, w, counters)
+                    added = tally(n, are_few, parity, added, totals, w, counters)
             half_sweep += np.uint64(1)
     if added:
         empty_into(totals, added, counters)
