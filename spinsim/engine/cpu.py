@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
-from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement, Succession
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import Counts
@@ -39,6 +40,7 @@ from spinsim.packing import Bits, Packing, packed_spins
 Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
 KEPT_BYTES: Final = 2**25  # bytes of such measurements
+SMALL_BYTES: Final = 2**22  # of the states of measurements that are counted and compared together
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
@@ -103,6 +105,16 @@ class CpuSweeper(ABC):
         self.set_places(tempering.ladder, tempering.exchange.place)
 
 
+class KeptWords(NamedTuple):
+    """Ways to keep states, and to count and read those that were kept."""
+
+    # does the rounds of all samples so many times, and copies the state and the exchanges behind each into arrays where
+    # those of the first time stand first: (tempering, times, half_sweep, count, words, exchanges)
+    temper: Callable[[CpuTempering, Times, int, int, Words, Exchange], None]
+    counts: Callable[[Words], Counts]  # takes words of all samples, once or several times one behind the other
+    reading: Callable[[Words], Spins]  # takes words of all samples
+
+
 class CpuParts(NamedTuple):
     """Functions and arrays that an update gives to an engine of the CPU."""
 
@@ -117,6 +129,7 @@ class CpuParts(NamedTuple):
     temperatures: tuple[int, ...] = (1,)
     # finds the configuration of a sample and replica as ``spinsim.packing`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
+    kept: KeptWords | None = None  # for measurements in succession of small problems
 
 
 class CpuEngine(Engine):
@@ -131,13 +144,14 @@ class CpuEngine(Engine):
         self._dynamics, self._state, self._sweeper, self._counts = dynamics, parts.state, parts.sweeper, parts.counts
         self._threads = parts.threads
         self._measuring = CpuMeasuring(model, parts.compare, parts.state.words_of, max(parts.temperatures))
-        self.temperatures, self._bits = parts.temperatures, parts.bits
+        self.temperatures, self._bits, self._kept = parts.temperatures, parts.bits, parts.kept
         self._fast_paths = FastPaths("cpu", parts.packing, model, replicas, dynamics.first_sample, parts)
         self._has_temperatures = False
         self._tempering: CpuTempering | None = None
         self._unread = deque[Measurement](maxlen=1)
         self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
         self._taken: Ladder | None = None
+        self._succession: Succession | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
@@ -241,6 +255,8 @@ class CpuEngine(Engine):
         reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps) if rounds else None
+        if words is not None and self._are_small(count, count * rounds * words, wanted, reduction):
+            return self._measured_in_succession(count, rounds, sweeps, wanted, reduction, fetched)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         of_measuring = self._measuring.words(wanted, self.replicas)
@@ -262,6 +278,36 @@ class CpuEngine(Engine):
         self._threads.share_out(task, self.model.samples, count * (rounds * words + of_measuring))
         self._end_rounds(count * rounds, sweeps)
         return self._measured(rooms, reduction)
+
+    def _are_small(self, count: int, words: int, wanted: Quantities, reduction: Reduction | None) -> bool:
+        """True if calls of kernels would take most of the time of so many measurements."""
+        is_plain = self.model.graph.slices == 1 and not wanted.times and self._kept is not None
+        adds = reduction is None or (isinstance(reduction, HostReduction) and reduction.adds_successions)
+        is_little = self._threads.alone(words, self.model.samples) and count * self._state.nbytes <= SMALL_BYTES
+        return count > 1 and is_plain and adds and is_little
+
+    def _measured_in_succession(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None,
+        fetched: Sequence[bool] | None,
+    ) -> list[Begun]:  # fmt: skip
+        """Make measurements of all samples one after the other, then count, compare and add them up together."""
+        assert self._kept is not None  # noqa: S101  (of small problems)
+        tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
+        succession = self._succession
+        if reduction is None or succession is None or not succession.serves(tempering, wanted, count):
+            words, reading = self._state.words_of(whole), self._kept.reading
+            succession = self._measuring.begin_succession(tempering, wanted, count, words, reading)
+            self._succession = succession
+        times, room = (tempering.round, rounds, sweeps), succession.room
+        self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
+        counts = self._kept.counts(succession.words)
+        self._measuring.measure(room, counts, slice(0, count * samples), succession.words)
+        if isinstance(reduction, HostReduction):
+            reduction.add_in_succession(room.measurement, room.compared, reduction.measurements)
+            reduction.keep_lowest(counts.energy.reshape(count, samples, -1), succession.spins, whole)
+            reduction.end(count)
+        self._end_rounds(count * rounds, sweeps)
+        return [partial(succession.later, k) if fetched is None or fetched[k] else None for k in range(count)]
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
         """Measure all samples as they are, in the time in which so many words are updated."""
@@ -295,7 +341,7 @@ class CpuEngine(Engine):
         self._measuring.measure(room, counts, samples)
         if isinstance(reduction, HostReduction):
             reduction.add_samples(room.measurement, number, samples, room.compared)
-            reduction.keep_lowest(counts.energy, self.spins, samples)
+            reduction.keep_lowest(counts.energy[None], lambda moment: self.spins, samples)
 
     @staticmethod
     def _measured(rooms: list[Measurement], reduction: Reduction | None) -> list[Begun]:

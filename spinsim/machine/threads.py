@@ -77,6 +77,10 @@ class Threads:
         else:
             self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
 
+    def alone(self, words: int, count: int) -> bool:
+        """True if ``share_out`` would leave as much to the calling thread."""
+        return min(self._worth(words), count) == 1
+
     def _worth(self, words: int | None) -> int:
         """Number of threads that so many words are worth, all where nobody says how many words they are."""
         return self.count if words is None else max(1, min(self.count, words // WORTH_A_THREAD))

@@ -84,8 +84,9 @@ class Quantity(NamedTuple):
         """Field of a measurement that holds it."""
         return self.source or self.name
 
-    def of(self, measurement: Any) -> npt.NDArray[Any]:
-        values: npt.NDArray[Any] = getattr(measurement, self.field)
+    def of(self, fields: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """Returns it from the fields of a measurement and of its correlations."""
+        values = fields[self.field]
         return values if self.element is None else values[..., self.element]
 
     def taken_from(self, elements: tuple[int, ...] = ()) -> Source:

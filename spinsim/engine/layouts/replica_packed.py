@@ -99,9 +99,14 @@ class Blocks:
         return self._read(self.state[sample], replica)
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        (keep, copy), read_all = room_like(self.state), self._read_all
-        bits = None if read_all is None else lambda sample: read_all(copy[sample])
-        return keep, KeptSpins(lambda sample, replica: self._read(copy[sample], replica), bits)
+        keep, copy = room_like(self.state)
+        return keep, self.reading(copy)
+
+    def reading(self, words: Words) -> KeptSpins:
+        """Find configurations in words of all samples."""
+        read_all = self._read_all
+        bits = None if read_all is None else lambda sample: read_all(words[sample])
+        return KeptSpins(lambda sample, replica: self._read(words[sample], replica), bits)
 
 
 BATCH: Final = 64  # sites whose words are worked on together

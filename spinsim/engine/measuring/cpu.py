@@ -41,7 +41,7 @@ from spinsim.engine.measuring.cpu_comparison import (
     word_lists,
 )
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.exchange import CpuTempering, Ladder, copy_pairs
+from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, copy_pairs
 from spinsim.engine.protocols import LadderMeasurement, Spins, bits_of
 from spinsim.machine.compiled import kernel
 from spinsim.model.graph import Graph
@@ -192,23 +192,24 @@ class Measurement:
     """Room for a measurement of a ladder, which is filled sample by sample.
 
     ``keep`` keeps configurations of some samples; it is None for a measurement that nobody reads, in which exchanges go
-    on. ``holder`` is the replica at each temperature, (samples, copies, temperatures).
+    on. ``holder`` is the replica at each temperature, (samples, copies, temperatures). Measurements in succession have
+    their samples one behind the other, as ``exchange`` has them.
     """
 
     def __init__(
-        self, model: Ising, tempering: CpuTempering, wanted: Quantities, in_time: CpuInTime, spins: Spins, terms: int,
-        keep: Keep | None,
+        self, model: Ising, ladder: Ladder, exchange: Exchange, wanted: Quantities, in_time: CpuInTime, spins: Spins,
+        terms: int, keep: Keep | None,
     ) -> None:  # fmt: skip
-        ladder, self._model, self._exchange, self.wanted = tempering.ladder, model, tempering.exchange, wanted
+        self._model, self._exchange, self.wanted, samples = model, exchange, wanted, len(exchange.place)
         copies = ladder.copies if wanted.full or wanted.overlaps else 1
-        pairs, shape = len(copy_pairs(copies)), (model.samples, ladder.copies, ladder.temperatures)
-        of_pairs = model.samples, pairs, ladder.temperatures
+        pairs, shape = len(copy_pairs(copies)), (samples, ladder.copies, ladder.temperatures)
+        of_pairs = samples, pairs, ladder.temperatures
         axes = model.embedding.dimension if wanted.full and model.embedding else 0
         in_modes = pairs + (copies if wanted.magnetization_modes else 0)
-        modes = np.empty((axes, model.samples, in_modes, ladder.temperatures))
-        links = np.empty(of_pairs if wanted.full else (model.samples, 0, ladder.temperatures), np.int64)
+        modes = np.empty((axes, samples, in_modes, ladder.temperatures))
+        links = np.empty(of_pairs if wanted.full else (samples, 0, ladder.temperatures), np.int64)
         self.compared = Compared(np.empty(of_pairs, np.int64), links, modes)
-        self.in_time = InTimeCounts(in_time, model.samples, ladder) if wanted.full else None
+        self.in_time = InTimeCounts(in_time, samples, ladder) if wanted.full else None
         correlations = overlaps_only(self.compared.overlap, ladder)
         if self.in_time is not None:
             last = np.moveaxis(modes, 0, -1)
@@ -260,6 +261,44 @@ def sort_numbers(  # type: ignore[no-untyped-def]
             of_sublattices[sample, copy, t] = staggered[k, replica]
 
 
+def _unread(sample: int, replica: int) -> npt.NDArray[np.int8]:
+    """Configurations of measurements in succession are those of one of them."""
+    raise NotImplementedError
+
+
+class Succession:
+    """Measurements in succession of a small problem, whose states are kept and then counted and compared together.
+
+    Such problems spend their time on calls of kernels. ``words`` and the arrays of ``room`` have all samples of the
+    first measurement, then those of the second, and so on.
+    """
+
+    def __init__(
+        self, room: Measurement, exchange: Exchange, words: Words, count: int, reading: Callable[[Words], Spins]
+    ) -> None:
+        self.room, self.words, self.count, self._exchange, self._reading = room, words, count, exchange, reading
+        self._samples = len(words) // count
+
+    def of(self, number: int) -> slice:
+        return slice(number * self._samples, (number + 1) * self._samples)
+
+    def spins(self, number: int) -> Spins:
+        return self._reading(self.words[self.of(number)])
+
+    def later(self, number: int) -> LadderMeasurement:
+        """Return one of the measurements, views of the arrays of all."""
+        whole, mine = self.room.measurement, self.of(number)
+        return LadderMeasurement(
+            whole.energy[mine], whole.magnetization[mine], whole.staggered_magnetization[mine], whole.holder[mine],
+            Exchange._make(array[mine] for array in whole.exchange),
+            Correlations._make(array[mine] for array in whole.correlations), self.spins(number),
+            whole.energy_by_term[mine],
+        )  # fmt: skip
+
+    def serves(self, tempering: CpuTempering, wanted: Quantities, count: int) -> bool:
+        return self._exchange is tempering.exchange and (self.room.wanted, self.count) == (wanted, count)
+
+
 class CpuMeasuring:
     """Measures every copy at every temperature of a ladder."""
 
@@ -269,17 +308,32 @@ class CpuMeasuring:
 
     def begin(self, tempering: CpuTempering, wanted: Quantities, spins: Spins, keep: Keep | None = None) -> Measurement:
         """Make room for a measurement; arguments are those of ``Measurement``."""
+        return self._room(tempering.ladder, tempering.exchange, wanted, spins, keep)
+
+    def _room(
+        self, ladder: Ladder, exchange: Exchange, wanted: Quantities, spins: Spins, keep: Keep | None
+    ) -> Measurement:
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
-        return Measurement(self._model, tempering, wanted, self._in_time[wanted], spins, self._terms, keep)
+        in_time = self._in_time[wanted]
+        return Measurement(self._model, ladder, exchange, wanted, in_time, spins, self._terms, keep)
 
-    def measure(self, room: Measurement, counts: Counts, samples: slice) -> None:
-        """Measure the present state of some samples, of which ``counts`` are given."""
+    def begin_succession(
+        self, tempering: CpuTempering, wanted: Quantities, count: int, words: Words, reading: Callable[[Words], Spins]
+    ) -> Succession:
+        """Make room for measurements of states like ``words``; ``reading`` finds configurations in such words."""
+        exchange = Exchange._make(np.empty((count * len(a), *a.shape[1:]), a.dtype) for a in tempering.exchange)
+        room = self._room(tempering.ladder, exchange, wanted, _unread, None)
+        kept = np.empty((count * len(words), *words.shape[1:]), words.dtype)
+        return Succession(room, tempering.exchange, kept, count, reading)
+
+    def measure(self, room: Measurement, counts: Counts, samples: slice, words: Words | None = None) -> None:
+        """Measure the present state of some samples, or ``words``, of which ``counts`` are given."""
         room.record(counts, samples)
         compared = room.compared
         if not (compared.overlap.size or compared.modes.size):
             return
-        words = self._words_of(samples)
+        words = self._words_of(samples) if words is None else words
         self._compare(words, room.holder, compared, samples)
         if room.in_time is not None:
             for k, sample in enumerate(range(samples.start, samples.stop)):

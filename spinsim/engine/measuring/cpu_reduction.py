@@ -15,6 +15,7 @@ from spinsim.engine.measuring.cpu_sums import (
     Integers,
     Sums,
     add_measurement,
+    add_succession,
     empty_bins,
     fill_values,
     find_lower,
@@ -22,8 +23,10 @@ from spinsim.engine.measuring.cpu_sums import (
 from spinsim.engine.measuring.reduction import (
     SAMPLE_AXIS,
     SUMS,
+    Blocks,
     Reduced,
     Source,
+    blocks_in_succession,
     blocks_of,
     is_halved,
     merge_blocks,
@@ -96,17 +99,20 @@ class HostReduction:
         self._others = [room for room, is_other in zip(self._rooms, np.array(which) < 0, strict=True) if is_other]
         axes = max(1, *(len(source.elements) for source, _ in self._rooms))
         elements = [(*source.elements, *(-1,) * axes)[:axes] for source, _ in self._rooms]
-        self._fill = fill_values.given(np.array(which), np.array(elements), self._of_copies, self._of_pairs, energy)
+        filling = np.array(which), np.array(elements), self._of_copies, self._of_pairs, energy
         walks = self._arrays["walk_sums"], self._arrays["walk_squares"]
-        self._add = add_measurement.given(
+        adding = (
             *rows, self._tables, np.array(copy_pairs(reduced.copies), np.int64).reshape(-1, 2), sums,
             self._bins, walks, self._histogram("overlap"), self._histogram("link_overlap"),
         )  # fmt: skip
+        self._fill, self._add = fill_values.given(*filling), add_measurement.given(*adding)
+        self._add_succession = add_succession.given(filling, adding)
         values = sum(reduced.pairs if term.of_pairs else reduced.copies for term in reduced.terms)
         self._words = samples * places * values // VALUES_A_WORD
         self._best, self._changed = Best(reduced.model, reduced.copies * places), np.zeros(samples, np.bool_)
-        self._better = np.empty(samples, np.int64)
-        self._find_lower = find_lower.given(np.float64(reduced.model.quantum), self._best.energy, self._better)
+        self._better, self._moment = np.empty(samples, np.int64), np.empty(samples, np.int64)
+        lowest = self._best.energy, self._better, self._moment
+        self._find_lower = find_lower.given(np.float64(reduced.model.quantum), *lowest)
 
     def add(self, measurement: LadderMeasurement) -> None:
         """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
@@ -122,13 +128,23 @@ class HostReduction:
         self._threads.share_out(add, self.reduced.model.samples, self._words)
         self.end(1)
 
-    def keep_lowest(self, energy: Integers, spins: Spins, samples: slice) -> None:
-        """Keep the states of some samples that are lower than all before, of energies (samples, replicas) in quanta."""
+    @property
+    def adds_successions(self) -> bool:
+        """True if kernels take all that is added up from measurements that engines of the CPU make."""
+        return not self._others
+
+    def keep_lowest(self, energy: Integers, spins: Callable[[int], Spins], samples: slice) -> None:
+        """Keep the states of some samples that are lower than all before.
+
+        ``energy`` is of measurements in succession, (measurements, samples, replicas) in quanta; ``spins`` finds the
+        configurations of one of them by its number.
+        """
         better = self._better[samples]
         self._find_lower(energy, samples.start, samples.stop)
         for k in np.flatnonzero(better >= 0).tolist() if (better >= 0).any() else ():
-            self._best.record(samples.start + k, int(better[k]), spins)
-            self._changed[samples.start + k] = True
+            sample = samples.start + k
+            self._best.record(sample, int(better[k]), spins(int(self._moment[sample])))
+            self._changed[sample] = True
 
     def end(self, measurements: int) -> None:
         self.measurements += measurements
@@ -138,22 +154,41 @@ class HostReduction:
         self, measurement: LadderMeasurement, number: int, mine: slice, compared: Compared | None = None
     ) -> None:
         """Add the numbers of some samples of measurement ``number``; ``compared`` has what engines of the CPU made."""
-        arrays, reduced, scale = self._arrays, self.reduced, 1.0
-        blocks, merged = blocks_of(reduced, number)
-        for name in merged:
-            merge_blocks(_of_samples(name, arrays[name], mine), 1)
-        if reduced.energies is not None:
-            scale = ldexp(1.0, reduced.energies.exponent(number))
-            if is_halved(number):
-                for name in SUMS:
-                    if name in arrays:
-                        halved = _of_samples(name, arrays[name], mine)[:, : blocks.energy_block + 1]  # none is behind
-                        halved >>= 1
+        scale, blocks = self._begin_block(number, mine)
         if compared is not None:
             self._fill(*measurement[:3], *compared, mine.start, mine.stop)
         for source, room in self._rooms if compared is None else self._others:
             fill(room, measurement, source, mine)
         self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
+
+    def add_in_succession(self, measurement: LadderMeasurement, compared: Compared, number: int) -> None:
+        """Add measurements from number ``number`` on, whose samples have one row behind the other."""
+        samples, place, values = self.reduced.model.samples, measurement.exchange.place, (*measurement[:3], *compared)
+        done, count = 0, len(place) // samples
+        while done < count:
+            scale, _ = self._begin_block(number + done, slice(0, samples))
+            blocks = blocks_in_succession(self.reduced, number + done, count - done)
+            mine = slice(done * samples, (done + len(blocks)) * samples)
+            *of_samples, modes = values
+            self._add_succession(
+                scale, number + done, blocks, *(each[mine] for each in of_samples), modes[:, mine], place[mine]
+            )
+            done += len(blocks)
+
+    def _begin_block(self, number: int, mine: slice) -> tuple[float, Blocks]:
+        """Merge blocks and halve sums of some samples before a measurement; its unit of sums over energy and blocks."""
+        arrays, reduced = self._arrays, self.reduced
+        blocks, merged = blocks_of(reduced, number)
+        for name in merged:
+            merge_blocks(_of_samples(name, arrays[name], mine), 1)
+        if reduced.energies is None:
+            return 1.0, blocks
+        if is_halved(number):
+            for name in SUMS:
+                if name in arrays:
+                    halved = _of_samples(name, arrays[name], mine)[:, : blocks.energy_block + 1]  # none is behind
+                    halved >>= 1
+        return ldexp(1.0, reduced.energies.exponent(number)), blocks
 
     def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[Any]]:
         """Source, cells of its values and histogram of an overlap, without cells where there is none."""

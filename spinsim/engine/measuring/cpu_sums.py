@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, COUNTS, LEVELS, RANGE, SUMS, Reduced
+from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, COUNTS, LEVELS, RANGE, SUMS, Blocks, Reduced
 from spinsim.machine.compiled import kernel, part, step
 
 Integers = npt.NDArray[np.int64]
@@ -421,6 +421,31 @@ def fill_values(  # type: ignore[no-untyped-def]
                 add_axes(modes[:, sample, : overlap.shape[1]], elements[k], pairs[k, :, sample])
 
 
+@kernel
+def add_succession(  # type: ignore[no-untyped-def]
+    filling, adding, scale, number, blocks, energy, magnetization, staggered, overlap, links, modes, place
+):
+    """Fill in and add measurements in succession of all samples, of which measurement k has rows from k samples on.
+
+    Args:
+        filling, adding: First arguments of ``fill_values``, and of ``add_measurement``, which stay.
+        number: Of the first measurement; ``blocks`` (measurements, 5) are those of each, as ``Blocks`` has them.
+    """
+    which, elements, copies, pairs, energies = filling
+    of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted = adding
+    samples = place.shape[0] // blocks.shape[0]
+    for k in range(blocks.shape[0]):
+        mine, b = slice(k * samples, (k + 1) * samples), blocks[k]
+        fill_values(
+            which, elements, copies, pairs, energies, energy[mine], magnetization[mine], staggered[mine],
+            overlap[mine], links[mine], modes[:, mine], 0, samples,
+        )  # fmt: skip
+        add_measurement(
+            of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted, scale,
+            number + k, Blocks(b[0], b[1], b[2], b[3], b[4]), place[mine], 0, samples,
+        )  # fmt: skip
+
+
 @step
 def fill_one(values, floats):  # type: ignore[no-untyped-def]
     """Put ``values`` into ``floats``, both (copies or pairs, places), as floats."""
@@ -442,14 +467,20 @@ def add_axes(values, axes, sums):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_lower(quantum, lowest, better, energy, begin, end):  # type: ignore[no-untyped-def]
-    """Keep lower energies of some samples' replicas; ``better`` is the replica of a sample's new lowest one, or -1."""
+def find_lower(quantum, lowest, better, moment, energy, begin, end):  # type: ignore[no-untyped-def]
+    """Keep lower energies of some samples' replicas in measurements in succession, (measurements, samples, replicas).
+
+    ``better`` is the replica of a sample's new lowest one and ``moment`` its measurement, or -1.
+    """
     for sample in range(begin, end):
-        before, least, which, row = np.inf, np.inf, -1, lowest[sample]
+        before, least, which, when, row = np.inf, np.inf, -1, -1, lowest[sample]
         for r in range(row.size):
-            now = np.float64(energy[sample - begin, r]) * quantum
             before = min(before, row[r])
-            if now < least:
-                least, which = now, r
-            row[r] = min(row[r], now)
+        for k in range(energy.shape[0]):
+            for r in range(row.size):
+                now = np.float64(energy[k, sample - begin, r]) * quantum
+                if now < least:
+                    least, which, when = now, r, k
+                row[r] = min(row[r], now)
         better[sample] = which if least < before else -1
+        moment[sample] = when

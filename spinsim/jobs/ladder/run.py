@@ -258,7 +258,8 @@ class LadderRun(ReplicaRun):
 
 def row_of(measured: Sequence[Quantity], frame: TemperFrame) -> dict[str, Any]:
     always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
-    return always | {one.name: one.of(frame) for one in measured}
+    fields = frame.measurement._asdict() | frame.measurement.correlations._asdict()
+    return always | {one.name: one.of(fields) for one in measured}
 
 
 def recounted(result: Any, device: str, threads: int | None) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
-from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, KeptWords, Words
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed import (
     BATCH,
@@ -23,7 +23,7 @@ from spinsim.engine.layouts.replica_packed import (
 )
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.exchange import CpuTempering, Ladder, Times, exchange
+from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times, exchange
 from spinsim.engine.moves.metropolis.classes import (
     Classes,
     Limits,
@@ -89,7 +89,7 @@ def sweep_and_count(  # type: ignore[no-untyped-def]
 @kernel
 def temper_samples(  # type: ignore[no-untyped-def]
     bonds, weights, batches, lanes, wide, cheap, ladder, source, state, always, planes, thresholds, place, attempts,
-    accepts, trips, last_end, first, first_in_run, half_sweep, before, rounds, sweeps,
+    accepts, trips, last_end, first, first_in_run, half_sweep, before, rounds, sweeps, times, words, exchanges,
 ):  # fmt: skip
     """Sweep all blocks of consecutive samples, exchange temperatures, and so on.
 
@@ -102,6 +102,8 @@ def temper_samples(  # type: ignore[no-untyped-def]
         ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
         state, always, ...: State, ``Tables`` and ``Exchange`` of the samples, changed in place.
         first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
+        times: How often so many rounds are done. Behind each the state and the exchanges of all samples are copied into
+            ``words`` and ``exchanges``, those of the first time first, unless these have no rows.
     """
     (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source
     first_magnitude, second_magnitude, field = weights
@@ -112,7 +114,7 @@ def temper_samples(  # type: ignore[no-untyped-def]
     for k in range(state.shape[0]):
         sample, now = first + k, half_sweep
         number, signs = first_in_run + sample, batches.signs[sample % batches.signs.shape[0]]
-        for done in range(rounds):
+        for done in range(times * rounds):
             sums[:] = 0
             for b in range(state.shape[1]):
                 block, mine = rng.counter_block(np.uint64(number), np.uint64(b)), slice(b * LANES, (b + 1) * LANES)
@@ -129,6 +131,11 @@ def temper_samples(  # type: ignore[no-untyped-def]
                      place[k], attempts[k], accepts[k], trips[k], last_end[k])  # fmt: skip
             lay_tables(place[k], used, certain, limits, always[k], planes[k], thresholds[k])
             now += np.uint64(sweeps * colours)
+            if words.shape[0] and (done + 1) % rounds == 0:
+                row = done // rounds * state.shape[0] + k
+                words[row] = state[k]
+                exchanges[0][row], exchanges[1][row], exchanges[2][row] = place[k], attempts[k], accepts[k]
+                exchanges[3][row], exchanges[4][row] = trips[k], last_end[k]
 
 
 COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512
@@ -159,7 +166,10 @@ def engine_of(
     weights, constants = np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
     count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
     sweeper, count = ReplicaSweeper(plan, blocks), partial(counts, plan, blocks, pool, count_some)
-    parts = CpuParts(name, blocks, sweeper, count, CpuReplicaComparison(model).compare, pool, temperatures)
+    has_terms = len(temperatures) > 1 or len(plan.observables.terms) > 0
+    kept = None if has_terms else KeptWords(sweeper.temper_kept, partial(_counts_of, plan, count_some), blocks.reading)
+    compare = CpuReplicaComparison(model).compare
+    parts = CpuParts(name, blocks, sweeper, count, compare, pool, temperatures, kept=kept)
     return CpuEngine(model, plan.replicas, plan.dynamics, parts)
 
 
@@ -180,6 +190,13 @@ def counts(
     threads.share_out(count, len(lattices), blocks.total if samples is None else 0)
     energy, magnetization, staggered, *terms = numbers
     return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
+
+
+def _counts_of(plan: PackedRun, count_some: Callable[..., None], words: Words) -> Counts:
+    """``counts`` of words (samples, blocks, sites, 2), which may be those of all samples several times."""
+    numbers = np.empty((3, len(words), plan.replicas), np.int64)
+    count_some(words.reshape(-1, *words.shape[2:]), 0, words.shape[1], numbers, 0)
+    return Counts(*numbers)
 
 
 class ReplicaSweeper(CpuSweeper):
@@ -250,6 +267,23 @@ class ReplicaSweeper(CpuSweeper):
         return LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
+        self._temper(tempering, times, half_sweep, samples, 1, *self._nothing(tempering))
+
+    def temper_kept(
+        self, tempering: CpuTempering, times: Times, half_sweep: int, count: int, words: Words, exchanges: Exchange
+    ) -> None:
+        """Do the rounds of ``times`` again and again, as ``KeptWords`` says."""
+        every = slice(0, self._plan.model.samples)
+        self._temper(tempering, times, half_sweep, every, count, words, exchanges)
+
+    def _nothing(self, tempering: CpuTempering) -> tuple[Words, Exchange]:
+        """Room for no state and no exchanges."""
+        return self._blocks.state[:0], Exchange._make(array[:0] for array in tempering.exchange)
+
+    def _temper(
+        self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice, count: int, words: Words,
+        exchanges: Exchange,
+    ) -> None:  # fmt: skip
         plan, tables, limits = self._plan, self._tables, self._limits
         if self._rounds is None:
             ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits
@@ -260,7 +294,7 @@ class ReplicaSweeper(CpuSweeper):
         self._rounds(
             self._blocks.state[samples], tables.always[samples], tables.planes[samples], tables.thresholds[samples],
             *[array[samples] for array in tempering.exchange], samples.start, plan.dynamics.first_sample,
-            np.uint64(half_sweep), *times,
+            np.uint64(half_sweep), *times, count, words, tuple(exchanges),
         )  # fmt: skip
 
     def end_rounds(self, tempering: CpuTempering) -> None:
