@@ -40,7 +40,7 @@ from spinsim.packing import Bits, Packing, packed_spins
 Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
 KEPT_BYTES: Final = 2**25  # bytes of such measurements
-SMALL_BYTES: Final = 2**22  # of the states of measurements that are counted and compared together
+SMALL_BYTES: Final = 2**20  # of the states of measurements that are counted and compared together
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
@@ -151,7 +151,8 @@ class CpuEngine(Engine):
         self._unread = deque[Measurement](maxlen=1)
         self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
         self._taken: Ladder | None = None
-        self._succession: Succession | None = None
+        self._unread_successions = deque[Succession](maxlen=1)
+        self._successions = deque[Succession](maxlen=1)  # of which some are fetched, as many as may be kept
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
@@ -240,6 +241,7 @@ class CpuEngine(Engine):
     def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
         self._fetched = deque(maxlen=kept * self.at_once)
+        self._successions = deque(maxlen=kept * self.at_once)
 
     @property
     def at_once(self) -> int:
@@ -293,11 +295,8 @@ class CpuEngine(Engine):
         """Make measurements of all samples one after the other, then count, compare and add them up together."""
         assert self._kept is not None  # noqa: S101  (of small problems)
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
-        succession = self._succession
-        if reduction is None or succession is None or not succession.serves(tempering, wanted, count):
-            words, reading = self._state.words_of(whole), self._kept.reading
-            succession = self._measuring.begin_succession(tempering, wanted, count, words, reading)
-            self._succession = succession
+        are_fetched = [True] * count if fetched is None else fetched
+        succession = self._room_for(count, wanted, reduction, any(are_fetched))
         times, room = (tempering.round, rounds, sweeps), succession.room
         self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
         counts = self._kept.counts(succession.words)
@@ -307,7 +306,20 @@ class CpuEngine(Engine):
             reduction.keep_lowest(counts.energy.reshape(count, samples, -1), succession.spins, whole)
             reduction.end(count)
         self._end_rounds(count * rounds, sweeps)
-        return [partial(succession.later, k) if fetched is None or fetched[k] else None for k in range(count)]
+        return [partial(succession.later, k) if is_fetched else None for k, is_fetched in enumerate(are_fetched)]
+
+    def _room_for(self, count: int, wanted: Quantities, reduction: Reduction | None, are_fetched: bool) -> Succession:
+        """Make room for measurements in succession, which serves again as that of ``_room`` does."""
+        assert self._kept is not None  # noqa: S101  (of small problems)
+        tempering, words = self._on_ladder(), self._state.words_of(slice(None))
+        rooms = self._successions if are_fetched else self._unread_successions
+        is_free = reduction is not None and len(rooms) == rooms.maxlen
+        if is_free and rooms[0].serves(tempering, wanted, count):
+            rooms.rotate(-1)
+            return rooms[-1]
+        room = self._measuring.begin_succession(tempering, wanted, count, words, self._kept.reading)
+        rooms.append(room)
+        return room
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
         """Measure all samples as they are, in the time in which so many words are updated."""
