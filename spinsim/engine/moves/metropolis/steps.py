@@ -297,20 +297,14 @@ def find_flips(  # type: ignore[no-untyped-def]
 
 
 @step
-def decide_few(n, always, lanes, w, places, numbers, sites):  # type: ignore[no-untyped-def]
-    """``decide`` for lanes of half 0; sites left to chance into ``places`` and ``numbers``, their count returned."""
+def decide_few(n, always, lanes, w):  # type: ignore[no-untyped-def]
+    """``decide`` for lanes of half 0."""
     a0, a1, a2, a3, used = always[0, 0], always[1, 0], always[2, 0], always[3, 0], lanes[0]
     for q in range(n):
         low = w[CLASS + q]
         certain = mux(w[CLASS + ROW + q], mux(low, a0, a1), mux(low, a2, a3)) | w[CLASS + 2 * ROW + q]
         w[FLIP + q] = certain & used
         w[UNDECIDED + q] = ~certain & used
-    count = np.int64(0)
-    for q in range(n):
-        places[count] = q
-        numbers[count] = np.uint64(sites[q])
-        count += np.int64(w[UNDECIDED + q] != ZERO)
-    return count
 
 
 @step
@@ -331,9 +325,16 @@ def find_few_flips(  # type: ignore[no-untyped-def]
 
     A site of one lane takes two calls on average where ``find_flips`` makes six. None of these lanes shares a column.
     """
-    low_sweep = rng.low32(half_sweep)
-    count = decide_few(n, always, lanes, w, tail, site, sites)
-    for plane in range(OWN_PLANES):
+    low_sweep, first_plane = rng.low32(half_sweep), rng.counter_plane(half_sweep, UPDATE, ZERO)
+    decide_few(n, always, lanes, w)
+    for q in range(n):  # all of them, as few sites are decided by now
+        x0, x1, _, _ = rng.philox(np.uint64(sites[q]), block, low_sweep, first_plane, k0, k1, rounds)
+        compare_few(q, planes[0], rng.low32(x0) | (x1 << SHIFT), w)
+    count = np.int64(0)
+    for q in range(n):
+        tail[count], site[count] = q, np.uint64(sites[q])
+        count += np.int64(w[UNDECIDED + q] != ZERO)
+    for plane in range(1, OWN_PLANES):
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
         for t in range(count):
             x0, x1, _, _ = rng.philox(site[t], block, low_sweep, word3, k0, k1, rounds)
