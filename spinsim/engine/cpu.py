@@ -30,7 +30,7 @@ from spinsim.engine.moves.exchange import (
 )
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Begun, Engine, Reduction, Spins
+from spinsim.engine.protocols import Begun, Engine, LadderMeasurement, Reduction, Spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -130,6 +130,10 @@ class CpuParts(NamedTuple):
     # finds the configuration of a sample and replica as ``spinsim.packing`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
     kept: KeptWords | None = None  # for measurements in succession of small problems
+
+
+def _given(measurement: LadderMeasurement) -> LadderMeasurement:
+    return measurement
 
 
 class CpuEngine(Engine):
@@ -306,7 +310,8 @@ class CpuEngine(Engine):
             reduction.keep_lowest(counts.energy.reshape(count, samples, -1), succession.spins, whole)
             reduction.end(count)
         self._end_rounds(count * rounds, sweeps)
-        return [partial(succession.later, k) if is_fetched else None for k, is_fetched in enumerate(are_fetched)]
+        measured = zip(succession.measurements, are_fetched, strict=True)
+        return [partial(_given, one) if is_fetched else None for one, is_fetched in measured]
 
     def _room_for(self, count: int, wanted: Quantities, reduction: Reduction | None, are_fetched: bool) -> Succession:
         """Make room for measurements in succession, which serves again as that of ``_room`` does."""

@@ -68,6 +68,7 @@ class Recording:
         self._sums: dict[str, npt.NDArray[Any]] = {}  # by path
         self.file: files.RunFile | None = None
         self._growing = {name: group for name, group in contents.groups.items() if rows_in(group)}
+        self._every = {name: every_of(group) for name, group in self._growing.items()}
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
         self._is_in_file = False
@@ -122,8 +123,8 @@ class Recording:
         if not self._keeps_rows:
             return
         self._rows = max(self._rows, row["step"] + 1)
-        for name, group in self._growing.items():
-            number, skipped = divmod(row["step"] + 1, every_of(group))
+        for name, every in self._every.items():
+            number, skipped = divmod(row["step"] + 1, every)
             if skipped:
                 continue
             if name in self._segmented:

@@ -278,6 +278,7 @@ class Succession:
     ) -> None:
         self.room, self.words, self.count, self._exchange, self._reading = room, words, count, exchange, reading
         self._samples = len(words) // count
+        self.measurements = [self._view(number) for number in range(count)]
 
     def of(self, number: int) -> slice:
         return slice(number * self._samples, (number + 1) * self._samples)
@@ -285,7 +286,7 @@ class Succession:
     def spins(self, number: int) -> Spins:
         return self._reading(self.words[self.of(number)])
 
-    def later(self, number: int) -> LadderMeasurement:
+    def _view(self, number: int) -> LadderMeasurement:
         """Return one of the measurements, views of the arrays of all."""
         whole, mine = self.room.measurement, self.of(number)
         return LadderMeasurement(
