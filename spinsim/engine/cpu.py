@@ -40,7 +40,7 @@ from spinsim.packing import Bits, Packing, packed_spins
 Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 16  # measurements that threads make without meeting, at most
 KEPT_BYTES: Final = 2**25  # bytes of such measurements
-SMALL_BYTES: Final = 2**20  # of the states of measurements that are counted and compared together
+SMALL_BYTES: Final = 2**21  # of measurements that are counted and compared together
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
 
 
@@ -156,7 +156,7 @@ class CpuEngine(Engine):
         self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
         self._taken: Ladder | None = None
         self._unread_successions = deque[Succession](maxlen=1)
-        self._successions = deque[Succession](maxlen=1)  # of which some are fetched, as many as may be kept
+        self._successions = deque[Succession](maxlen=0)  # of which some are fetched, as many as may be kept
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
@@ -196,7 +196,8 @@ class CpuEngine(Engine):
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
-        self._fetched = deque(maxlen=0)
+        self._fetched, self._successions = deque(maxlen=0), deque(maxlen=0)
+        self._unread_successions.clear()
         self._sweeper.set_ladder(ladder)
         self._sweeper.set_places(ladder, self._tempering.exchange.place)
         self._has_temperatures = True
@@ -245,16 +246,22 @@ class CpuEngine(Engine):
     def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
         self._fetched = deque(maxlen=kept * self.at_once)
-        self._successions = deque(maxlen=kept * self.at_once)
+        # where one is kept they are read before the next ones are made, else any of them may be of others
+        self._successions = deque(maxlen=1 if kept == 1 else kept * self.at_once)
 
     @property
     def at_once(self) -> int:
         """Measurements whose rounds go into one task for each thread."""
         if self._tempering is None or self._sweeper.words_of_round(1) is None:
             return 1
-        copies, places = self._tempering.ladder.copies, self._tempering.ladder.temperatures
-        numbers = self.model.samples * places * (_OF_COPY * copies + _OF_PAIR * copies * (copies - 1) // 2)
-        return max(1, min(AT_ONCE, KEPT_BYTES // (self._state.nbytes + 8 * numbers)))
+        return max(1, min(AT_ONCE, KEPT_BYTES // self._measured_bytes))
+
+    @property
+    def _measured_bytes(self) -> int:
+        """Bytes of a measurement, or so, with the configurations that it is of."""
+        ladder = self._on_ladder().ladder
+        of_copies, of_pairs = _OF_COPY * ladder.copies, _OF_PAIR * ladder.copies * (ladder.copies - 1) // 2
+        return self._state.nbytes + 8 * self.model.samples * ladder.temperatures * (of_copies + of_pairs)
 
     def temper_measured(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
@@ -289,7 +296,7 @@ class CpuEngine(Engine):
         """True if calls of kernels would take most of the time of so many measurements."""
         is_plain = self.model.graph.slices == 1 and not wanted.times and self._kept is not None
         adds = reduction is None or (isinstance(reduction, HostReduction) and reduction.adds_successions)
-        is_little = self._threads.alone(words, self.model.samples) and count * self._state.nbytes <= SMALL_BYTES
+        is_little = self._threads.alone(words, self.model.samples) and count * self._measured_bytes <= SMALL_BYTES
         return count > 1 and is_plain and adds and is_little
 
     def _measured_in_succession(
@@ -299,7 +306,7 @@ class CpuEngine(Engine):
         """Make measurements of all samples one after the other, then count, compare and add them up together."""
         assert self._kept is not None  # noqa: S101  (of small problems)
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
-        are_fetched = [True] * count if fetched is None else fetched
+        are_fetched = [True] * count if reduction is None or fetched is None else fetched
         succession = self._room_for(count, wanted, reduction, any(are_fetched))
         times, room = (tempering.round, rounds, sweeps), succession.room
         self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
@@ -318,12 +325,13 @@ class CpuEngine(Engine):
         assert self._kept is not None  # noqa: S101  (of small problems)
         tempering, words = self._on_ladder(), self._state.words_of(slice(None))
         rooms = self._successions if are_fetched else self._unread_successions
-        is_free = reduction is not None and len(rooms) == rooms.maxlen
+        is_free = reduction is not None and rooms and len(rooms) == rooms.maxlen
         if is_free and rooms[0].serves(tempering, wanted, count):
             rooms.rotate(-1)
             return rooms[-1]
         room = self._measuring.begin_succession(tempering, wanted, count, words, self._kept.reading)
-        rooms.append(room)
+        if reduction is not None:
+            rooms.append(room)
         return room
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:

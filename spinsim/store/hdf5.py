@@ -14,7 +14,7 @@ import json
 import mmap
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import prod
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -346,18 +346,35 @@ def _digests(record: Record, prefix: str, pool: ThreadPoolExecutor) -> Iterator[
         if isinstance(values, Stored) and values.is_virtual:
             yield _sha256(values.identity())
         elif isinstance(values, Stored):
-            for _, rows in values.pieces():
-                yield _sha256(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+            yield from map(_sha256, _cut(_octets(rows) for _, rows in values.pieces()))
         elif values.size and not any(values.strides):
             yield _sha256(values.flat[0].tobytes())
         else:
-            content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-            if len(content) <= _PIECE:
-                yield _sha256(content)
+            pieces = list(_cut([_octets(values)]))
+            if len(pieces) == 1:
+                yield _sha256(pieces[0])
             else:
-                yield from (pool.submit(_sha256, content[k : k + _PIECE]) for k in range(0, len(content), _PIECE))
+                yield from (pool.submit(_sha256, one) for one in pieces)
     for name, group in sorted(record.groups.items()):
         yield from _digests(group, f"{prefix}{name}/", pool)
+
+
+def _octets(values: npt.NDArray[Any]) -> memoryview:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+def _cut(contents: Iterable[memoryview]) -> Iterator[memoryview]:
+    """Cut bytes into pieces of ``_PIECE``, wherever one of the contents ends; at least one piece."""
+    rest, is_cut = memoryview(b""), False
+    for content in contents:
+        joined = memoryview(bytes(rest) + bytes(content)) if len(rest) else content
+        whole = len(joined) // _PIECE * _PIECE
+        for first in range(0, whole, _PIECE):
+            yield joined[first : first + _PIECE]
+            is_cut = True
+        rest = joined[whole:]
+    if len(rest) or not is_cut:
+        yield rest
 
 
 def _sha256(content: Any) -> bytes:

@@ -67,3 +67,17 @@ def test_frames_hold_what_they_were_given() -> None:
 
 def _fresh(frames: list[TemperFrame]) -> list[dict[str, np.ndarray]]:
     return [{name: getattr(f, name).copy() for name in ("energy", "overlap", "holder")} for f in frames]
+
+
+def test_measurements_that_are_not_added_up_keep_their_numbers() -> None:
+    """Of an engine alone, whoever asks for a measurement has it for himself, whatever is asked for later."""
+    model = RUNS["glasses"][0]
+    engine = create_engine(model, 6, Dynamics(seed=3), "cpu", 1)
+    engine.set_ladder(np.array([1.2, 0.8, 0.5]), 2)
+    first = [later().energy for later in engine.temper_measured(4, 1, 1, fetched=[False] * 4) if later is not None]
+    kept = [energy.copy() for energy in first]
+    assert len(first) == 4
+    for _ in range(3):
+        engine.temper_measured(4, 1, 1)
+    for energy, before in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(energy, before)

@@ -91,3 +91,20 @@ def test_a_damaged_file_with_additions_is_told_as_damaged(path, capsys, monkeypa
         file["measurements/energy"][3, 0, 0, 0] += 4
     for command in ("check", "show", "resume", "analyze"):
         one_sentence(run(capsys, monkeypatch, command, path), "is damaged, parts of it are not as spinsim wrote them")
+
+
+@pytest.mark.parametrize("piece", [64, 1000, 10**6])
+def test_parts_are_those_that_were_written_however_they_are_read(tmp_path, monkeypatch, piece: int) -> None:
+    """Configurations are an array as they are written, and are read in pieces of rows that end elsewhere."""
+    monkeypatch.setattr("spinsim.store.hdf5._PIECE", piece)
+    monkeypatch.setattr("spinsim.store.segments._PIECE", 700)
+    model = ss.EdwardsAnderson(ss.square(6), samples=3)
+    run_of_file = ss.anneal(model, steps=20, sweeps=2, replicas=5, save_configurations=1, out=tmp_path / "a.h5")
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file.attrs["mine"] = 1
+    found = ss.load(tmp_path / "a.h5")
+    assert np.array_equal(found.best_spins, run_of_file.best_spins)
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["configurations/spins"][7] ^= 1
+    with pytest.raises(ss.InputError, match="damaged, "):
+        ss.load(tmp_path / "a.h5")
