@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
-from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement, Succession
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement, Successions
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import Counts
@@ -155,8 +155,7 @@ class CpuEngine(Engine):
         self._unread = deque[Measurement](maxlen=1)
         self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
         self._taken: Ladder | None = None
-        self._unread_successions = deque[Succession](maxlen=1)
-        self._successions = deque[Succession](maxlen=0)  # of which some are fetched, as many as may be kept
+        self._successions = Successions(self._measuring)
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         self._sweeper.set_beta(beta)
@@ -196,8 +195,7 @@ class CpuEngine(Engine):
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)
         self._tempering = CpuTempering(ladder, self.model, self._dynamics)
-        self._fetched, self._successions = deque(maxlen=0), deque(maxlen=0)
-        self._unread_successions.clear()
+        self._fetched, self._successions = deque(maxlen=0), Successions(self._measuring)
         self._sweeper.set_ladder(ladder)
         self._sweeper.set_places(ladder, self._tempering.exchange.place)
         self._has_temperatures = True
@@ -247,7 +245,7 @@ class CpuEngine(Engine):
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
         self._fetched = deque(maxlen=kept * self.at_once)
         # where one is kept they are read before the next ones are made, else any of them may be of others
-        self._successions = deque(maxlen=1 if kept == 1 else kept * self.at_once)
+        self._successions = Successions(self._measuring, 1 if kept == 1 else kept * self.at_once)
 
     @property
     def at_once(self) -> int:
@@ -307,7 +305,8 @@ class CpuEngine(Engine):
         assert self._kept is not None  # noqa: S101  (of small problems)
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
         are_fetched = [True] * count if reduction is None or fetched is None else fetched
-        succession = self._room_for(count, wanted, reduction, any(are_fetched))
+        present, how = self._state.words_of(whole), (reduction is not None, any(are_fetched))
+        succession = self._successions.room(tempering, wanted, count, present, self._kept.reading, *how)
         times, room = (tempering.round, rounds, sweeps), succession.room
         self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
         counts = self._kept.counts(succession.words)
@@ -319,20 +318,6 @@ class CpuEngine(Engine):
         self._end_rounds(count * rounds, sweeps)
         measured = zip(succession.measurements, are_fetched, strict=True)
         return [partial(_given, one) if is_fetched else None for one, is_fetched in measured]
-
-    def _room_for(self, count: int, wanted: Quantities, reduction: Reduction | None, are_fetched: bool) -> Succession:
-        """Make room for measurements in succession, which serves again as that of ``_room`` does."""
-        assert self._kept is not None  # noqa: S101  (of small problems)
-        tempering, words = self._on_ladder(), self._state.words_of(slice(None))
-        rooms = self._successions if are_fetched else self._unread_successions
-        is_free = reduction is not None and rooms and len(rooms) == rooms.maxlen
-        if is_free and rooms[0].serves(tempering, wanted, count):
-            rooms.rotate(-1)
-            return rooms[-1]
-        room = self._measuring.begin_succession(tempering, wanted, count, words, self._kept.reading)
-        if reduction is not None:
-            rooms.append(room)
-        return room
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
         """Measure all samples as they are, in the time in which so many words are updated."""

@@ -7,6 +7,7 @@ slice tau is item tau + slices b.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -343,3 +344,29 @@ class CpuMeasuring:
     def words(self, wanted: Quantities, replicas: int) -> int:
         """Words of 128 spins whose update takes about as long as a measurement of all samples."""
         return self._model.samples * self._model.sites * block_count(replicas) * (1 + (FULLY if wanted.full else 1))
+
+
+class Successions:
+    """Rooms for measurements in succession on one ladder, which serve again when their readers are done.
+
+    ``kept`` is the largest number of rooms with measurements that are read later, 0 where none of them serves again.
+    """
+
+    def __init__(self, measuring: CpuMeasuring, kept: int = 0) -> None:
+        self._measuring = measuring
+        self._read, self._unread = deque[Succession](maxlen=kept), deque[Succession](maxlen=1)
+
+    def room(
+        self, tempering: CpuTempering, wanted: Quantities, count: int, words: Words,
+        reading: Callable[[Words], Spins], serves_again: bool, is_read: bool,
+    ) -> Succession:  # fmt: skip
+        """Make room as ``CpuMeasuring.begin_succession`` does; ``is_read`` if one of the measurements is read later."""
+        rooms = self._read if is_read else self._unread
+        is_free = serves_again and rooms and len(rooms) == rooms.maxlen
+        if is_free and rooms[0].serves(tempering, wanted, count):
+            rooms.rotate(-1)
+            return rooms[-1]
+        room = self._measuring.begin_succession(tempering, wanted, count, words, reading)
+        if serves_again:
+            rooms.append(room)
+        return room
