@@ -154,7 +154,7 @@ KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read whi
 
 
 Fetched = Callable[..., npt.NDArray[np.int64]]
-"""Waits for totals and returns those that were copied or a row: arrays of pinned memory, or copies of many."""
+"""Waits for the rows that were copied and returns all or one: pinned memory, or copies where many are kept."""
 
 
 class Totals:

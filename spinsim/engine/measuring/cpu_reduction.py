@@ -176,7 +176,7 @@ class HostReduction:
             done += len(blocks)
 
     def _begin_block(self, number: int, mine: slice) -> tuple[float, Blocks]:
-        """Merge blocks and halve sums of some samples before a measurement; its unit of sums over energy and blocks."""
+        """Merge blocks and halve sums of some samples before a measurement; return its scale of moments and blocks."""
         arrays, reduced = self._arrays, self.reduced
         blocks, merged = blocks_of(reduced, number)
         for name in merged:

@@ -321,7 +321,7 @@ def compare_few(q, row, random, w):  # type: ignore[no-untyped-def]
 def find_few_flips(  # type: ignore[no-untyped-def]
     n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """``find_flips`` for lanes below ``FEW``: planes from the most significant one down, of undecided sites alone.
+    """``find_flips`` for lanes below ``FEW``: planes from the most significant one down, all but it of undecided sites.
 
     A site of one lane takes two calls on average where ``find_flips`` makes six. None of these lanes shares a column.
     """
