@@ -244,7 +244,7 @@ class RunFile:
             record = _joined(record)
         kept = listed_in(record)
         try:
-            successor = replaced(self.path, self._disk, lambda disk: write_into(disk, record))
+            successor = self._successor(record)
         except FileNotFoundError as error:
             if self._disk.is_at(self.path):
                 raise
@@ -252,6 +252,16 @@ class RunFile:
         self._disk.close()
         self._disk, self.record = successor, record
         segments.remove(self.path, kept)
+
+    def _successor(self, record: Record) -> Disk:
+        def fill(disk: Disk) -> None:
+            write_into(disk, record)
+
+        try:
+            return replaced(self.path, self._disk, fill)
+        except FileNotFoundError:
+            # A folder that somebody deletes at this moment may lose the new file before the old one: see what is left.
+            return replaced(self.path, self._disk, fill)
 
     def _rescued(self, record: Record) -> InputError:
         """Keep a record whose file has gone from its path under the first free name, such as ``run-1.h5``."""
