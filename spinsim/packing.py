@@ -4,9 +4,10 @@ Replica-packed: ``words[sample, block, site, half]`` is ``uint64``; bit ``b`` of
 ``128 * block + 64 * h + b`` of that site. As 32-bit little-endian words it is word ``w`` (0 to 3), bit ``b``: replica
 ``128 * block + 32 * w + b``, the word of the Philox call that serves it. A set bit is +1, lanes past the last are 0.
 
-Site-packed: ``words[sample, replica, colour, row, group, half]`` is ``uint64``; on a lattice of sides (Lx, Ly, Lz) the
-row ``y + Ly * z`` of colour ``c`` holds the sites ``x = 2 i + (y + z + c) % 2``, and bit ``b`` of half ``h`` of group
-``q`` is the one with ``i = 128 * q + 64 * h + b``; 32-bit words, bits and signs as above. Every lane is in use.
+Site-packed: ``words[sample, replica, colour, group, half]`` is ``uint64``. On a lattice of sides (Lx, Ly, Lz) the sites
+of colour ``c`` are counted row by row: number ``i`` lies in row ``y + Ly * z = i // W`` of ``W = Lx / 2`` sites, at
+``x = 2 (i % W) + (y + z + c) % 2``. Bit ``b`` of half ``h`` of group ``g`` is number ``i = 128 * g + 64 * h + b``;
+32-bit words, bits and signs as above, lanes past the last are 0. A row may begin within a word.
 
 Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1; on a GPU words as replica-packed.
 """
@@ -14,7 +15,7 @@ Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1; on a GPU words
 from __future__ import annotations
 
 from enum import StrEnum
-from math import prod
+from math import lcm, prod
 from typing import Any, Final, overload
 
 import numpy as np
@@ -79,14 +80,27 @@ def unpack_lane(words: npt.NDArray[np.uint64], bit: int) -> npt.NDArray[np.int8]
     return (2 * bits.astype(np.int8) - 1).astype(np.int8)
 
 
-def rows_fill_groups(shape: tuple[int, ...], periodic: bool) -> bool:
-    """True if a lattice can be site-packed: square or cubic, periodic, even sides, rows of a multiple of 256 sites."""
-    return periodic and len(shape) > 1 and shape[0] % (2 * LANES) == 0 and all(side % 2 == 0 for side in shape)
+def rows_fill_groups(shape: tuple[int, ...]) -> bool:
+    """True if rows are a multiple of 256 sites."""
+    return shape[0] % (2 * LANES) == 0
 
 
-def site_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """(colours, rows, groups in a row, halves) of one site-packed lattice of sides ``shape``, x first."""
-    return 2, prod(shape[1:]), shape[0] // (2 * LANES), 2
+def site_groups(sites: int) -> int:
+    """Groups of 128 lanes that hold one colour of a lattice of so many sites."""
+    return -(-sites // (2 * LANES))
+
+
+def site_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """(colours, groups, halves) of one site-packed lattice of sides ``shape``, x first."""
+    return 2, site_groups(prod(shape)), 2
+
+
+def repeating_groups(shape: tuple[int, ...]) -> int:
+    """Groups of a colour after which its lanes lie as before in rows and planes, at most all of them."""
+    lanes = (
+        prod(shape[:2]) if len(shape) > 2 else shape[0]
+    )  # of two planes, or rows, which differ in their first colour
+    return min(lcm(lanes, LANES) // LANES, site_groups(prod(shape)))
 
 
 def _odd_rows(shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
@@ -95,24 +109,33 @@ def _odd_rows(shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.asarray((row % shape[1] + row // shape[1]) % 2 == 1)
 
 
+def odd_lanes(shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
+    """Words of ``repeating_groups`` whose bits are set where colour 0 has odd x."""
+    lane = np.arange(LANES * repeating_groups(shape))
+    row = lane // (shape[0] // 2)
+    return pack_lanes(((row % shape[1] + row // shape[1]) % 2 == 1).reshape(-1, LANES)).reshape(-1)
+
+
 def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
-    """Configurations (..., site) to site-packed words (..., colour, row, group, half)."""
-    pairs = (spins > 0).reshape(*spins.shape[:-1], prod(shape[1:]), shape[0] // 2, 2)
+    """Configurations (..., site) to site-packed words (..., colour, group, half)."""
+    before, (colours, groups, _) = spins.shape[:-1], site_shape(shape)
+    pairs = (spins > 0).reshape(*before, prod(shape[1:]), shape[0] // 2, 2)
     odd = _odd_rows(shape)
-    colours = [np.where(odd, pairs[..., 1 - c], pairs[..., c]) for c in (0, 1)]
-    bits = np.stack(colours, axis=-3)
-    return pack_lanes(bits.reshape(*bits.shape[:-1], -1, LANES))
+    bits = np.zeros((*before, colours, groups * LANES), np.bool_)
+    for c in range(colours):
+        lanes = np.where(odd, pairs[..., 1 - c], pairs[..., c])
+        bits[..., c, : spins.shape[-1] // 2] = lanes.reshape(*before, -1)
+    return pack_lanes(bits.reshape(*before, colours, groups, LANES))
 
 
 def unpack_sites(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
-    """Site-packed words (..., colour, row, group, half) to configurations (..., site)."""
-    *before, _, rows, groups, _ = words.shape
-    zero, one = words[..., 0, :, :, :], words[..., 1, :, :, :]
-    odd = _odd_rows(shape)[..., None]
-    spins = np.empty((*before, rows, groups * LANES, 2), np.int8)
-    for parity, half in enumerate((np.where(odd, one, zero), np.where(odd, zero, one))):
-        flat = half.astype("<u8", copy=False).view(np.uint8).reshape(*before, rows, -1)
-        spins[..., parity] = np.unpackbits(flat, axis=-1, bitorder="little")
+    """Site-packed words (..., colour, group, half) to configurations (..., site)."""
+    before, rows, odd = words.shape[:-3], prod(shape[1:]), _odd_rows(shape)
+    flat = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(*before, 2, -1)
+    bits = np.unpackbits(flat, axis=-1, count=prod(shape) // 2, bitorder="little")
+    zero, one = (bits[..., c, :].reshape(*before, rows, shape[0] // 2) for c in range(2))
+    spins = np.empty((*before, rows, shape[0] // 2, 2), np.int8)
+    spins[..., 0], spins[..., 1] = np.where(odd, one, zero), np.where(odd, zero, one)
     spins *= 2
     spins -= 1
     return spins.reshape(*before, -1)
@@ -168,24 +191,23 @@ def _apart(word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _interleave(words, height, out):  # type: ignore[no-untyped-def]
-    """``out`` (rows, words of a row) in the order of sites, of ``words`` (colour, rows, words of half a row)."""
+def _interleave(words, odd, out):  # type: ignore[no-untyped-def]
+    """``out`` in the order of sites, of ``words`` (colour, words); ``odd`` has the lanes as ``odd_lanes`` has them."""
     high = np.uint64(32)
-    for row in range(words.shape[1]):
-        odd = (row % height + row // height) % 2
-        for k in range(words.shape[2]):
-            even_x, odd_x = words[odd, row, k], words[1 - odd, row, k]
-            out[row, 2 * k] = _apart(even_x) | (_apart(odd_x) << np.uint64(1))
-            out[row, 2 * k + 1] = _apart(even_x >> high) | (_apart(odd_x >> high) << np.uint64(1))
+    for k in range(words.shape[1]):
+        mask = odd[k % odd.size]
+        even_x = (words[0, k] & ~mask) | (words[1, k] & mask)
+        odd_x = (words[1, k] & ~mask) | (words[0, k] & mask)
+        out[2 * k] = _apart(even_x) | (_apart(odd_x) << np.uint64(1))
+        out[2 * k + 1] = _apart(even_x >> high) | (_apart(odd_x >> high) << np.uint64(1))
 
 
 def of_site_packed(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> Bits:
-    """Returns the bits (bytes,) of a configuration as site-packed words (colours, rows, groups, 2) of these sides."""
-    colours, rows = words.shape[:2]
-    halves = np.ascontiguousarray(words).reshape(colours, rows, -1)
-    out = np.empty((rows, 2 * halves.shape[2]), np.uint64)
-    _interleave(halves, shape[1], out)
-    return out.astype("<u8", copy=False).view(np.uint8).reshape(-1)
+    """Returns the bits (bytes,) of a configuration as site-packed words (colours, groups, 2) of these sides."""
+    halves = np.ascontiguousarray(words).reshape(2, -1)
+    out = np.empty(halves.size, np.uint64)
+    _interleave(halves, odd_lanes(shape), out)
+    return out.astype("<u8", copy=False).view(np.uint8)[: -(-prod(shape) // 8)]
 
 
 class States:

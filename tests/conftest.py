@@ -20,6 +20,7 @@ from typer.main import get_command
 from spinsim.cuda.device import names
 from spinsim.machine import threads
 from spinsim.machine.memory import make_current
+from spinsim.model.lattice import Lattice
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -65,6 +66,12 @@ def _processors(request: pytest.FixtureRequest) -> Iterator[None]:
         share = max(1, threads.available_threads() // workers)
         patch.setattr(threads, "available_threads", lambda: share)
         yield
+
+
+@pytest.fixture
+def any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lattices that can be are site-packed."""
+    monkeypatch.setattr(Lattice, "rows_can_be_packed", Lattice.sides_are_even)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 // Spins +1, unsatisfied bonds and the spins +1 of colour 0, of site-packed lattices; each bond is counted from its site of
 // colour 0.
 #include "bits/counters.cuh"
-#include "packing/slab.cuh"
+#include "packing/any_rows.cuh"
 
 constexpr int THREADS = HOST(engine.moves.metropolis.site_packed_cuda.COUNT_THREADS), WARPS = THREADS / 32;
 
@@ -40,12 +40,12 @@ __device__ __forceinline__ void add_block(u64 (&counts)[3], u64* const (&totals)
 }
 
 // Counts replicas and samples in y and z; colour 0 alone is counted where `up_first` is not null.
-template <int DIMENSION, bool SIGNED>
-__global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Slab slab, Halo halo, Signs signs, u64* up,
+template <int DIMENSION, bool SIGNED, typename Lattice>
+__global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Lattice lattice, Halo halo, Signs signs, u64* up,
                                                          u64* unsatisfied, u64* up_first) {
     constexpr int SLOTS = 2 * DIMENSION;
     const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;
-    const u32 plane = slab.width * slab.height, groups = plane * slab.depth;
+    const u32 groups = groups_of(lattice);
     const uint4 *const mine = state + 2 * part * groups, *const other = mine + groups;
     const uint4 *const before = halo.before[1] + part * halo.stride, *const after = halo.after[1] + part * halo.stride;
     const uint4* const negative = signs.negative + blockIdx.z * signs.stride;
@@ -53,17 +53,18 @@ __global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Slab s
     for (u32 g = blockIdx.x * blockDim.x + threadIdx.x; g < groups; g += gridDim.x * blockDim.x) {
         const uint4 spin = mine[g];
         uint4 near[SLOTS];
-        neighbours<DIMENSION>(slab, g, [=](u32 i) { return other[i]; }, [=](u32 i) { return before[i]; },
+        neighbours<DIMENSION>(lattice, g, [=](u32 i) { return other[i]; }, [=](u32 i) { return before[i]; },
                               [=](u32 i) { return after[i]; }, near);
         const uint4 centre = near[2];
         const u32 own[4] = {spin.x, spin.y, spin.z, spin.w}, others[4] = {centre.x, centre.y, centre.z, centre.w};
         first += ones(own), second += ones(others);
+        const uint4 used = used_lanes(lattice, g);
         u32 differ[4 * SLOTS];
 #pragma unroll
         for (int k = 0; k < SLOTS; ++k) {
             uint4 wanted = near[k];
             if constexpr (SIGNED) wanted = differing(wanted, negative[(size_t)k * groups + g]);
-            const uint4 d = differing(spin, wanted);
+            const uint4 d = both(differing(spin, wanted), used);
             differ[4 * k] = d.x, differ[4 * k + 1] = d.y, differ[4 * k + 2] = d.z, differ[4 * k + 3] = d.w;
         }
         bonds += ones(differ);

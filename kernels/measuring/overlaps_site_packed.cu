@@ -1,7 +1,7 @@
 // At how many sites or bonds site-packed copies at equal temperatures differ: all of them, and layer by layer.
 #include "bits/transpose.cuh"
 #include "measuring/pairs.cuh"
-#include "packing/slab.cuh"
+#include "packing/any_rows.cuh"
 
 constexpr u32 THREADS = HOST(engine.measuring.cuda_comparison.THREADS), WARPS = THREADS / 32;
 
@@ -37,45 +37,59 @@ __global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state
 }
 
 // Likewise bonds, each from its site of colour 0: a pair in x, shares of its groups in y, samples in z.
-template <int DIMENSION>
-__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Slab slab, Pairs pairs, u64* same) {
-    const u32 sample = blockIdx.z, layer = slab.layer(DIMENSION), groups = layer * slab.layers(DIMENSION);
+template <int DIMENSION, typename Lattice>
+__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Lattice geometry, u32 layer, Pairs pairs, u64* same) {
+    const u32 sample = blockIdx.z, groups = groups_of(geometry);
     const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
     const auto other = [&](u32 g) { return lattice[(size_t)groups + g]; };
     const auto before = [&](u32 g) { return other(groups - layer + g); };
     u32 count = 0;
     for (u32 g = blockIdx.y * THREADS + threadIdx.x; g < groups; g += gridDim.y * THREADS) {
         uint4 near[2 * DIMENSION];
-        neighbours<DIMENSION>(slab, g, other, before, other, near);
-        const uint4 own = lattice[g];
+        neighbours<DIMENSION>(geometry, g, other, before, other, near);
+        const uint4 own = lattice[g], used = used_lanes(geometry, g);
 #pragma unroll
-        for (int k = 0; k < 2 * DIMENSION; ++k) {
-            const uint4 n = near[k];
-            count += set_bits(make_uint4(own.x ^ n.x, own.y ^ n.y, own.z ^ n.z, own.w ^ n.w));
-        }
+        for (int k = 0; k < 2 * DIMENSION; ++k) count += set_bits(both(differing(own, near[k]), used));
     }
     count = __reduce_add_sync(~0u, count);
     if (threadIdx.x % 32 == 0) atomicAdd(same + sample * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
 }
 
+// Says where rows of 32-bit words are: of a slab they fill words.
+__device__ __forceinline__ u32 words_in_row(const Slab& slab) { return 4 * slab.width; }
+template <typename Words>
+__device__ __forceinline__ u32 lanes_of_row(const Slab& slab, u32 row, u32 i, const Words& words) {
+    return words((size_t)row * 4 * slab.width + i / 32);
+}
+__device__ __forceinline__ u32 side_of(const Slab& slab) { return 256 * slab.width; }
+__device__ __forceinline__ u32 side_of(const AnyRows& rows) { return 2 * rows.width; }
+
+// Reads 32-bit words of one colour where two lattices differ, or of one alone.
+struct DifferingWords {
+    const u32 *one, *other;
+    __device__ __forceinline__ DifferingWords(const Differing& lattice, size_t first)
+        : one((const u32*)(lattice.one + first)), other(lattice.other ? (const u32*)(lattice.other + first) : nullptr) {}
+    __device__ __forceinline__ u32 operator()(size_t i) const { return other ? one[i] ^ other[i] : one[i]; }
+};
+
 // Site-packed sums of layers along y and, in three dimensions, z: a warp a row. Compared in x, shares in y, samples in z;
 // sums[layer][compared] of the launch's first sample, whose next one's are as far as there are.
-__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Slab slab, u32 first, Pairs pairs, u32* along_y,
+template <typename Lattice>
+__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Lattice geometry, u32 first, Pairs pairs, u32* along_y,
                                                           u32* along_z) {
-    const u32 sample = first + blockIdx.z, rows = slab.height * slab.depth, groups = rows * slab.width, all = gridDim.x;
+    const u32 sample = first + blockIdx.z, rows = geometry.height * geometry.depth, groups = groups_of(geometry), all = gridDim.x;
     const Differing lattice = lattices_of(state, 2 * (size_t)groups, sample, pairs, blockIdx.x);
-    u32* const in_y = along_y + (size_t)blockIdx.z * slab.height * all + blockIdx.x;
-    u32* const in_z = along_z ? along_z + (size_t)blockIdx.z * slab.depth * all + blockIdx.x : nullptr;
+    const DifferingWords zero(lattice, 0), one(lattice, groups);
+    u32* const in_y = along_y + (size_t)blockIdx.z * geometry.height * all + blockIdx.x;
+    u32* const in_z = along_z ? along_z + (size_t)blockIdx.z * geometry.depth * all + blockIdx.x : nullptr;
     for (u32 row = blockIdx.y * WARPS + threadIdx.x / 32; row < rows; row += gridDim.y * WARPS) {
         u32 count = 0;
-        for (u32 q = threadIdx.x % 32; q < 2 * slab.width; q += 32) {
-            const u32 colour = q >= slab.width;
-            count += set_bits(lattice[(size_t)colour * groups + row * slab.width + q - colour * slab.width]);
-        }
+        for (u32 word = threadIdx.x % 32; word < words_in_row(geometry); word += 32)
+            count += __popc(lanes_of_row(geometry, row, 32 * word, zero)) + __popc(lanes_of_row(geometry, row, 32 * word, one));
         count = __reduce_add_sync(~0u, count);
         if (threadIdx.x % 32) continue;
-        const u32 z = row / slab.height;
-        atomicAdd(in_y + (size_t)(row - z * slab.height) * all, count);
+        const u32 z = row / geometry.height;
+        atomicAdd(in_y + (size_t)(row - z * geometry.height) * all, count);
         if (in_z) atomicAdd(in_z + (size_t)z * all, count);
     }
 }
@@ -83,26 +97,25 @@ __global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Sl
 // Site-packed sums of layers along x. A thread takes a column of 32-bit words of one colour, in rows of equal parity, which
 // hold the same x: 32 rows at a time are turned into a word for each x. It takes every `stripes`-th such tile of rows, so
 // that few threads add to the same sums. Grid and sums as above.
-__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Slab slab, u32 first, Pairs pairs,
+template <typename Lattice>
+__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Lattice geometry, u32 first, Pairs pairs,
                                                              u32* along_x, u32 stripes) {
-    const u32 sample = first + blockIdx.z, words = 4 * slab.width, half = slab.height / 2, rows = half * slab.depth;
-    const size_t groups = (size_t)2 * rows * slab.width;
-    const int2 both = pairs.of(sample, blockIdx.x);
-    const u32* const lattices = (const u32*)(state + sample * pairs.replicas * 2 * groups);
-    const u32 *const one = lattices + both.x * 8 * groups, *const other = lattices + max(both.y, 0) * 8 * groups;
-    const u32 all = gridDim.x, columns = 4 * words, tiles = (rows + 31) / 32;
-    u32* const sums = along_x + (size_t)blockIdx.z * 64 * words * all + blockIdx.x;
+    const u32 sample = first + blockIdx.z, words = words_in_row(geometry), half = geometry.height / 2, rows = half * geometry.depth;
+    const size_t groups = groups_of(geometry);
+    const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
+    const u32 all = gridDim.x, columns = 4 * words, tiles = (rows + 31) / 32, side = side_of(geometry);
+    u32* const sums = along_x + (size_t)blockIdx.z * side * all + blockIdx.x;
     for (u32 i = blockIdx.y * THREADS + threadIdx.x; i < columns * stripes; i += gridDim.y * THREADS) {
         const u32 stripe = i / columns, column = i - stripe * columns, kind = column / words, word = column - kind * words;
         const u32 colour = kind / 2, parity = kind % 2;
+        const DifferingWords of_colour(lattice, colour * groups);
         u32 count[32] = {};
         for (u32 tile = stripe; tile < tiles; tile += stripes) {
             u32 a[32];
 #pragma unroll
             for (u32 k = 0; k < 32; ++k) {
                 const u32 row = 32 * tile + k, z = row / half, y = 2 * (row - z * half) + ((z + parity) & 1);
-                const size_t at = 4 * (colour * groups + (size_t)(y + slab.height * z) * slab.width) + word;
-                a[k] = row < rows ? one[at] ^ (both.y < 0 ? 0 : other[at]) : 0;
+                a[k] = row < rows ? lanes_of_row(geometry, y + geometry.height * z, 32 * word, of_colour) : 0;
             }
             transpose(a);
 #pragma unroll

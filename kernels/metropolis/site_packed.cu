@@ -1,7 +1,7 @@
 // Site-packed Metropolis: 128 sites of one colour along x a group; replicas and samples in y and z. Many half-sweeps a
 // launch: blocks that share a lattice are resident and wait for each other after each.
 // state[((sample * replicas + replica) * 2 + colour) * rows * width + row * width + q] is a uint4 of 128 lanes.
-#include "metropolis/group.cuh"
+#include "metropolis/uniform.cuh"
 #include "packing/slab.cuh"
 #include "synchronisation/lattice_barrier.cuh"
 #include "synchronisation/neighbour_barrier.cuh"
@@ -9,52 +9,10 @@
 #include "synchronisation/staged.cuh"
 #include "synchronisation/tickets.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.site_packed_cuda.THREADS);
-
 template <int NUMBER>
 struct Layer { static constexpr int value = NUMBER; };
 template <bool FLAG>
 struct Flag { static constexpr bool value = FLAG; };
-
-// Gives the tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
-struct UniformTables {
-    const u32 *always, *planes;
-    const u64* thresholds;  // [part][class]
-    size_t stride;          // parts from sample to sample: its replicas, 0 where all samples share them
-
-    __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
-};
-CHECK_STRUCT(UniformTables, engine.moves.metropolis.site_packed_cuda.UNIFORM_TABLES);
-
-// Holds the rows of one replica in shared memory; those of planes as sums where classes have two bits.
-template <typename R, bool SUMS = R::BITS == 2>
-struct UniformRules {
-    uint4 sums[PLANES];
-    u32 always_rows[4];
-
-    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
-        constexpr bool CLASS_0 = !R::PLAIN || R::SLOTS != 4;
-        const u32 i = threadIdx.x;
-        if (i < PLANES) sums[i] = UniformSums::factors(tables.planes + 4 * (part * PLANES + i), CLASS_0);
-        if (i < 4) always_rows[i] = tables.always[4 * part + i];
-    }
-    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(always_rows)}; }
-    __device__ __forceinline__ UniformSums planes() const { return {(u32)__cvta_generic_to_shared(sums)}; }
-};
-
-template <typename R>
-struct UniformRules<R, false> {
-    static constexpr u32 CLASSES = 1 << R::BITS;
-    u32 rows[(1 + PLANES) * CLASSES];
-
-    __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
-        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[part * CLASSES + i];
-        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += THREADS)
-            rows[CLASSES + i] = tables.planes[part * PLANES * CLASSES + i];
-    }
-    __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(rows)}; }
-    __device__ __forceinline__ UniformRows planes() const { return always().from(CLASSES); }
-};
 
 // Divides by a number known to the host: `inverse` is floor(2^32 / number) + 1, which may give one too many.
 struct Divisor {

@@ -145,4 +145,4 @@ def finish() -> None:
 
 
 def instance(name: str, *parameters: object) -> str:
-    return f"{name}<{', '.join(str(p).lower() for p in parameters)}>"
+    return f"{name}<{', '.join(str(p).lower() if isinstance(p, bool | np.bool_) else str(p) for p in parameters)}>"

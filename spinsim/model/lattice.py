@@ -102,9 +102,15 @@ class Lattice:
         return self.cell.is_rectangular
 
     @property
+    def sides_are_even(self) -> bool:
+        """True if the lattice can be site-packed: square or cubic, periodic, of even sides."""
+        even = all(side % 2 == 0 for side in self.shape)
+        return self.joins_layers and self.dimension in (2, 3) and self.periodic and even
+
+    @property
     def rows_can_be_packed(self) -> bool:
-        """True if the lattice can be site-packed: square or cubic, with sides that ``packing`` takes."""
-        return self.joins_layers and self.dimension in (2, 3) and rows_fill_groups(self.shape, self.periodic)
+        """True if the lattice is site-packed: its ``sides_are_even`` and its rows fill groups of sites."""
+        return self.sides_are_even and rows_fill_groups(self.shape)
 
     def edges(self) -> npt.NDArray[np.int32]:
         """End sites of each bond, shape (bonds, 2); bond m c + a starts in cell c and is bond a of the m of a cell.

@@ -7,7 +7,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import oracle
 import pytest
-from engines import random_graph, random_signs
+from engines import ANY_ROWS, random_graph, random_signs
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, Correlations, Quantities
@@ -89,6 +89,12 @@ def test_correlations_are_those_of_the_configurations(device: str, name: str) ->
             np.testing.assert_array_equal(got, wanted)
         else:
             np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ANY_ROWS)
+def test_correlations_of_rows_that_begin_within_words(any_rows: None, device: str, name: str, monkeypatch) -> None:
+    monkeypatch.setitem(MODELS, name, (ANY_ROWS[name], 2, 2))
+    test_correlations_are_those_of_the_configurations(device, name)
 
 
 @pytest.mark.parametrize("name", ["one-copy", "many-pairs", "graph", "square-in-time", "site-packed-one-copy"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from engines import GENERAL, PACKED, SITE, check_counts, configurations, random_graph, random_signs, run_both
+from engines import ANY_ROWS, GENERAL, PACKED, SITE, check_counts, configurations, random_graph, random_signs, run_both
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed_cuda import place_of
@@ -44,6 +44,19 @@ def test_site_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = make()
     run_both(device, model, replicas, 0.6, (1, 9))
     assert choose_packing(model) is Packing.SITE
+
+
+@pytest.mark.parametrize("name", ANY_ROWS)
+def test_rows_that_begin_within_words(any_rows: None, device: str, name: str) -> None:
+    model = ANY_ROWS[name]()
+    run_both(device, model, 3, np.array([0.2, 0.5, 1.0]), (1, 2))
+    assert choose_packing(model) is Packing.SITE
+
+
+def test_windows_of_many_layers(any_rows: None) -> None:
+    """On a CPU more words of a colour than a window has room for."""
+    for model in (EdwardsAnderson(square(254, 300), seed=3), Ising(cubic(150, 90, 4), field=-1.0)):
+        run_both("cpu", model, 1, 0.6, (2,))
 
 
 @pytest.mark.parametrize("field", [0.0, 0.5])

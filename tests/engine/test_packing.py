@@ -55,9 +55,8 @@ def test_the_layout_statement() -> None:
 
 
 sides = st.integers(1, 3).map(lambda n: 2 * n)
-lattices = st.one_of(
-    st.tuples(st.sampled_from([256, 512, 768]), sides), st.tuples(st.sampled_from([256, 512]), sides, sides)
-)
+rows = st.one_of(st.sampled_from([256, 512, 768]), st.integers(1, 150).map(lambda n: 2 * n))
+lattices = st.one_of(st.tuples(rows, sides), st.tuples(rows, sides, sides))
 
 
 @given(lattices, st.integers(1, 2), st.integers(1, 2), st.integers(0, 2**32))
@@ -66,6 +65,8 @@ def test_pack_and_unpack_sites(shape: tuple[int, ...], samples: int, replicas: i
     words = packing.pack_sites(spins, shape)
     assert words.shape == (samples, replicas, *packing.site_shape(shape))
     np.testing.assert_array_equal(packing.unpack_sites(words, shape), spins)
+    bits = packing.packed_spins(spins[0, 0])
+    np.testing.assert_array_equal(packing.of_site_packed(words[0, 0], shape), bits)
 
 
 @given(lattices, st.data())
@@ -79,8 +80,9 @@ def test_the_site_packed_layout_statement(shape: tuple[int, ...], data: st.DataO
     colour = colouring(Graph.of_lattice(Lattice(shape)))[site]
     i, first = divmod(x, 2)
     assert first == (y + z + colour) % 2
-    assert words[colour, y + height * z, i // 128, i % 128 // 64] == 1 << (i % 64)
-    assert words.sum() == 1 << (i % 64)
+    number = (y + height * z) * width // 2 + i
+    assert words[colour, number // 128, number % 128 // 64] == 1 << (number % 64)
+    assert words.sum() == 1 << (number % 64)
 
 
 @given(st.floats(-LARGEST_EXPONENT, 0))

@@ -262,7 +262,9 @@ def test_a_file_that_is_moved_while_a_run_writes_it_is_kept_under_another_name(t
 def test_a_folder_that_is_deleted_while_a_run_writes_it_has_lost_its_rows(tmp_path) -> None:
     folder = tmp_path / "new"
     with pytest.MonkeyPatch.context() as patch:
-        at_row(patch, 20, lambda: shutil.rmtree(folder.rename(tmp_path / "gone")))  # at one stroke, as a file may be new
+        at_row(
+            patch, 20, lambda: shutil.rmtree(folder.rename(tmp_path / "gone"))
+        )  # at one stroke, as a file may be new
         with pytest.raises(InputError, match="and the rows beside it have gone too: begin the run anew"):
             temper(folder / "a.h5")
     assert not folder.exists() or not list(folder.iterdir())  # a segment may have been written since

@@ -108,6 +108,21 @@ SITE = {
     "cubic-signs-field": (lambda: EdwardsAnderson(cubic(256, 4, 2), seed=2, field=0.5), 2),
 }
 
+ANY_ROWS = {
+    "one group": lambda: Ising(square(4)),
+    "double bonds": lambda: EdwardsAnderson(square(34, 2), seed=3),
+    "rows of a fourth of a word": lambda: EdwardsAnderson(square(32, 6), samples=2, seed=3),
+    "rows of 50": lambda: EdwardsAnderson(square(100, 22), samples=2, seed=3),
+    "rows of 65": lambda: Ising(square(130, 8), -1.0, 0.25),
+    "rows of 75": lambda: EdwardsAnderson(square(150, 4), seed=3, field=-0.5),
+    "many rows": lambda: Ising(square(4, 1000)),
+    "smallest cubic": lambda: EdwardsAnderson(cubic(2), seed=3),
+    "cubic": lambda: EdwardsAnderson(cubic(32, 6, 4), samples=2, seed=3),
+    "planes that fill no word": lambda: EdwardsAnderson(cubic(6, 10, 4), samples=2, seed=3),
+    "planes of five words": lambda: EdwardsAnderson(cubic(32, 20, 4), seed=3, field=0.75),
+}
+"""Lattices that can be site-packed, though their rows begin within words."""
+
 
 GENERAL = {
     "gaussian": lambda: EdwardsAnderson(cubic(4, 3, 2), couplings="gaussian", seed=4),

@@ -79,6 +79,7 @@ DEGREES: Instances = tuple(
 )
 
 SITE_RULES = (("false", int(Kind.ANY)), ("true", int(Kind.ANY)), ("false", int(Kind.PLAIN)))  # (field, kind)
+GEOMETRIES = ("Slab", "AnyRows")
 SITE_PACKED: Instances = (
     *(("metropolis/site_packed_signs.cu", instance("draw_signs", dimension)) for dimension in DIMENSIONS),
     *(
@@ -88,13 +89,23 @@ SITE_PACKED: Instances = (
         )
     ),
     *(
-        ("measuring/count_site_packed.cu", instance("count_site", d, signed))
-        for d, signed in product(DIMENSIONS, FLAGS)
+        ("measuring/count_site_packed.cu", instance("count_site", d, signed, kind))
+        for d, signed, kind in product(DIMENSIONS, FLAGS, GEOMETRIES)
     ),
     ("tempering/lay_tables.cu", "lay_uniform_tables"),
     ("measuring/overlaps_site_packed.cu", "differing_lattices"),
-    *(("measuring/overlaps_site_packed.cu", instance("differing_bonds", dimension)) for dimension in DIMENSIONS),
-    *(("measuring/overlaps_site_packed.cu", f"layers_of_{lines}") for lines in ("rows", "columns")),
+    *(
+        ("measuring/overlaps_site_packed.cu", instance("differing_bonds", dimension, kind))
+        for dimension, kind in product(DIMENSIONS, GEOMETRIES)
+    ),
+    *(
+        ("measuring/overlaps_site_packed.cu", instance(f"layers_of_{lines}", kind))
+        for lines, kind in product(("rows", "columns"), GEOMETRIES)
+    ),
+    *(
+        ("metropolis/site_packed_rows.cu", instance("sweep_rows", dimension, signed, *rule, r))
+        for dimension, signed, rule, r in product(DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS)
+    ),
 )
 
 # Bytes of a coupling, the type of fields, the replicas of a thread block and the thread blocks of a cluster

@@ -175,15 +175,15 @@ def site_groups(model: Ising, i: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.
     """Colour, group in the colour and lane of sites ``i`` of a site-packed lattice."""
     width, height = model.lattice.shape[:2]
     x, y, z = i % width, i // width % height, i // (width * height)
-    place = x // 2
-    return (x + y + z) % 2, (y + height * z) * (width // 256) + place // 128, place % 128
+    number = (y + height * z) * (width // 2) + x // 2
+    return (x + y + z) % 2, number // 128, number % 128
 
 
 def start_site(model: Ising, replicas: int, seed: int, rounds: int = 10) -> npt.NDArray[np.int8]:
     """Random initial spins (sample, site, replica) of a site-packed run."""
     k, i, r = np.ogrid[: model.samples, : model.sites, :replicas]
     colour, group, lane = site_groups(model, i)
-    group = colour * (model.sites // 256) + group
+    group = colour * -(-model.sites // 256) + group
     words = draw(seed, START, group=group, sample=k, block=r, rounds=rounds)
     word = np.choose(lane // 32, words)
     return (2 * (word >> (lane % 32).astype(U) & U(1)).astype(np.int8) - 1).astype(np.int8)
@@ -193,11 +193,15 @@ def uniform_site(model: Ising):
     """The 64-bit uniforms of the site-packed update, (sample, site, replica), as a function like ``uniform_packed``."""
 
     def uniform(seed, k, i, r, half_sweep, rounds, always, threshold):
-        _, group, lane = site_groups(model, i.reshape(1, 1, -1))
-        np.testing.assert_array_equal(lane[0, 0], np.arange(i.size) % 128)  # sites follow one another as lanes do
-        always, threshold = np.swapaxes(always, 1, 2), np.swapaxes(threshold, 1, 2)
-        u = uniform_lanes(seed, k, group, r.reshape(1, -1, 1), half_sweep, rounds, always, threshold)
-        return np.swapaxes(u, 1, 2)
+        _, group, lane = site_groups(model, i.reshape(-1))
+        groups = -(-model.sites // 256)
+        certain = np.ones((*always.shape[::2], 128 * groups), np.bool_)  # lanes that are no sites decide nothing
+        thresholds = np.zeros(certain.shape, U)
+        certain[..., 128 * group + lane] = np.swapaxes(always, 1, 2)
+        thresholds[..., 128 * group + lane] = np.swapaxes(threshold, 1, 2)
+        every = np.arange(128 * groups)[None, None] // 128
+        u = uniform_lanes(seed, k, every, r.reshape(1, -1, 1), half_sweep, rounds, certain, thresholds)
+        return np.swapaxes(u[..., 128 * group + lane], 1, 2)
 
     return uniform
 

@@ -1,21 +1,23 @@
-"""A word holds 64 sites of one replica: of one row and colour, ``words[replica, colour, row, group of 128, half]``.
+"""A word holds 64 sites of one colour of one replica, which are counted row by row: ``words[replica, colour, word]``.
 
 Signs of couplings lie like spins, and every bond stands twice, once for the sites of each colour. The neighbours of a
 site stand in slots: 0 and 1 are those at y - 1 and y + 1, 2 the one at the same place of the other colour's row, 3 the
 other one along x, 4 and 5 those at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1 in slot 3, one at
 x = 2 i + 1 the other way round.
 
-On the CPU a batch is up to 64 groups that follow one another in the rows of a colour. Its neighbours' words need no
-list: those along y and z are the same groups of other rows, those along x the same group of the row's other colour, as
-it is and shifted by one lane. They go into rows of scratch as those of metropolis/steps.py do.
+On the CPU a batch is up to 64 groups of 128 lanes that follow one another in a colour. Its neighbours need no list:
+they are the lanes of the other colour at a distance that is the same for all but those at a side of the lattice, whose
+masks ``Seams`` has. Before batches are updated, the lanes of the other colour that they see are laid into a window,
+with the layer before the first one and that after the last one. Words at any distance are read there, and go into rows
+of scratch as those of metropolis/steps.py do.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from math import prod
-from typing import Final
+from math import gcd, prod
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,146 +30,247 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.packing import site_shape
+from spinsim.packing import LANES, odd_lanes, pack_lanes, repeating_groups, site_groups
 from spinsim.parallel.group import Group
 
 Words = npt.NDArray[np.uint64]
 
-LAST: Final = np.uint64(63)
-UP: Final = NEAR + 6 * ROW  # the row that slot 6 has in the replica-packed update
-EDGE: Final = UP + BATCH
+WORD: Final = 64
+ALL: Final = ~ZERO
+LEAST: Final = 4 * BATCH
+LAYERS: Final = 8
+"""A window has room for ``LEAST`` groups, or for so many layers where they are more: copying it costs little then."""
 
 
-@part
-def copy(row, words, w):  # type: ignore[no-untyped-def]
-    """Words (n, 2) that follow one another into one row of scratch."""
-    for half in range(2):
-        for q in range(words.shape[0]):
-            w[row + half * BATCH + q] = words[q, half]
+class Seams(NamedTuple):
+    """Masks of the lanes at sides of a lattice, which repeat after some groups.
 
-
-@part
-def copy_turned(row, first, n, period, distance, words, w):  # type: ignore[no-untyped-def]
-    """Groups ``distance`` after ``first``, ``first + 1``, ... in rings of ``period`` groups."""
-    at = 0
-    while at < n:
-        place = (first + at) % period
-        source = place + distance if place + distance < period else place + distance - period
-        m = min(n - at, period - max(place, source))
-        source += first + at - place
-        copy(row + at, words[source : source + m], w)
-        at += m
-
-
-@part
-def copy_groups(row, start, n, before, other, after, words):  # type: ignore[no-untyped-def]
-    """Groups ``start`` on, counted from the first of ``other``, which lies between ``before`` and ``after``."""
-    edge, groups = before.shape[0], other.shape[0]
-    if start >= 0 and start + n <= groups:
-        copy(row, other[start : start + n], words)
-        return
-    first = min(n, max(0, -start))
-    last = min(n, max(0, start + n - groups))
-    if first > 0:
-        copy(row, before[edge + start : edge + start + first], words)
-    copy(row + first, other[start + first : start + n - last], words)
-    if last > 0:
-        copy(row + n - last, after[start + n - last - groups : start + n - groups], words)
-
-
-@part
-def find_edges(other, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
-    """Prepare ``shift``: a mask of groups whose lanes look at the next lane, and the words beside them.
-
-    UP gets all bits set for such a group, none where lanes look at the one before; EDGE the word that has what the last
-    or the first lane looks at.
+    ``masks`` uint64 (5, halves, groups) are those of colour 0 at odd x, of the first and the last site of a row of a
+    colour, and of the first and the last row of a plane; after ``groups`` groups they begin again, for one more batch.
     """
-    width, height, _ = sides
-    row = first // width
-    g, y = first - row * width, row % height
-    up = (y + row // height + colour) % 2
-    for q in range(n):
-        after = g + 1 if g + 1 < width else 0
-        before = g - 1 if g > 0 else width - 1
-        line = first + q - g
-        w[UP + q] = ZERO - np.uint64(up)
-        w[EDGE + q] = other[line + after, 0] if up else other[line + before, 1]
-        g = after
-        if g == 0:
-            y = y + 1 if y + 1 < height else 0
-            up ^= np.int64(y > 0)  # the first row of a plane is like the last of the one before
+
+    masks: Words
+    groups: int
+
+
+def seams_of(shape: tuple[int, ...]) -> Seams:
+    """The masks of a lattice of sides ``shape``."""
+    groups, width, height = repeating_groups(shape), shape[0] // 2, shape[1]
+    lane = np.arange(LANES * groups)
+    x, y = lane % width, lane // width % height
+    sides = pack_lanes(np.stack([x == 0, x == width - 1, y == 0, y == height - 1]).reshape(4, -1, LANES))
+    masks = np.concatenate([odd_lanes(shape).reshape(1, -1, 2), sides]).transpose(0, 2, 1)
+    return Seams(np.ascontiguousarray(masks[..., np.arange(groups + BATCH) % groups]), groups)
 
 
 @part
-def shift(row, n, w):  # type: ignore[no-untyped-def]
-    """Slot 2's words moved by one lane, up or down, into another row."""
-    for q in range(n):
-        low, high, up, edge = w[NEAR + 2 * ROW + q], w[NEAR + 2 * ROW + BATCH + q], w[UP + q], w[EDGE + q]
-        w[row + q] = mux(up, (low << ONE) | (edge >> LAST), (low >> ONE) | (high << LAST))
-        w[row + BATCH + q] = mux(up, (high << ONE) | (low >> LAST), (high >> ONE) | (edge << LAST))
+def bits_at(words, at):  # type: ignore[no-untyped-def]
+    """64 bits of ``words`` from bit ``at`` on, 0 past the end."""
+    k, shift = at // WORD, np.uint64(at % WORD)
+    word = words[k] >> shift
+    if shift and k + 1 < words.size:
+        word |= words[k + 1] << (np.uint64(WORD) - shift)
+    return word
 
 
 @part
-def gather_near(other, before, after, colour, first, n, sides, w):  # type: ignore[no-untyped-def]
-    """The neighbours' words of groups ``first`` to ``first + n - 1`` into rows NEAR on, in the order of the slots."""
+def bits_around(words, at, lanes):  # type: ignore[no-untyped-def]
+    """64 bits of ``words`` from bit ``at`` on, which may be below 0; after the last of ``lanes`` comes the first."""
+    word = bits_at(words, at) if 0 <= at < lanes else words[0] << np.uint64(-at) if -WORD < at < 0 else ZERO
+    if at + WORD > lanes:
+        at -= lanes
+        word |= bits_at(words, at) if at >= 0 else words[0] << np.uint64(-at)
+    return word
+
+
+@part
+def copy_bits(count, words, at, target, to):  # type: ignore[no-untyped-def]
+    """Copy bits of ``words`` from bit ``at`` on into ``target`` from bit ``to`` on."""
+    while count > 0:
+        place = to % WORD
+        n = min(count, WORD - place)
+        mask = (ALL >> np.uint64(WORD - n)) << np.uint64(place)
+        k = to // WORD
+        target[k] = (target[k] & ~mask) | ((bits_at(words, at) << np.uint64(place)) & mask)
+        to, at, count = to + n, at + n, count - n
+
+
+@part
+def in_use(word, lanes):  # type: ignore[no-untyped-def]
+    """Bits of a word of a colour, of so many ``lanes``, that are sites."""
+    left = lanes - WORD * word
+    if left >= WORD:
+        return ALL
+    return ALL >> np.uint64(WORD - left) if left > 0 else ZERO
+
+
+@part
+def lanes_of(sides):  # type: ignore[no-untyped-def]
+    """Sites of a colour in a row, a layer and a lattice."""
+    width, height, depth = sides
+    return width, width * height if depth > 1 else width, width * height * depth
+
+
+@part
+def window_of(sides, groups):  # type: ignore[no-untyped-def]
+    """Room for a window, and the groups that it serves of so many.
+
+    A window has its even words, then its odd ones, so that those of one half of successive groups follow one another;
+    the rest of it is room in which all of them lie as in the state.
+    """
+    _, layer, _ = lanes_of(sides)
+    most = max(LEAST, -(-LAYERS * layer // (2 * WORD * BATCH)) * BATCH)
+    served = min(most, groups)
+    halves = served + layer // WORD + 3
+    return np.empty(4 * halves, np.uint64), served
+
+
+@part
+def fill_window(window, first, n, other, halo, colour, sides):  # type: ignore[no-untyped-def]
+    """Lay lanes of ``other`` so that those of group ``first`` begin at the bit that is returned.
+
+    ``halo`` has the words before and after ``other``, (colours, words), and the bit at which the layer before begins.
+    """
+    _, layer, lanes = lanes_of(sides)
+    halves, margin = window.size // 4, layer // WORD + 1
+    flat = window[2 * halves :]
+    start = 2 * WORD * first - WORD * margin  # of the window
+    stop = min(2 * WORD * (first + n), lanes) + layer
+    low, high = max(start, 0) // WORD, (min(stop, lanes) + WORD - 1) // WORD
+    flat[low - start // WORD : high - start // WORD] = other[low:high]
+    if start < 0:
+        begin = max(start, -layer)
+        copy_bits(-begin, halo[0][colour], halo[2] + layer + begin, flat, begin - start)
+    if stop > lanes:
+        copy_bits(stop - lanes, halo[1][colour], 0, flat, lanes - start)
+    even, odd = window[:halves], window[halves : 2 * halves]
+    for k in range(halves):
+        even[k], odd[k] = flat[2 * k], flat[2 * k + 1]
+    return WORD * margin
+
+
+@part
+def words_from(window, word, n):  # type: ignore[no-untyped-def]
+    """Every other word of a window from a word on, which follow one another there."""
+    place = word % 2 * (window.size // 4) + word // 2
+    return window[place : place + n]
+
+
+@part
+def near(row, n, window, at, w):  # type: ignore[no-untyped-def]
+    """Lanes of a window from bit ``at`` on into a row of scratch."""
+    down = np.uint64(at % WORD)
+    up = np.uint64(WORD - 1) - down
+    for half in range(2):
+        word = at // WORD + half
+        low, high = words_from(window, word, n), words_from(window, word + 1, n)
+        for q in range(n):
+            w[row + half * BATCH + q] = (low[q] >> down) | ((high[q] << ONE) << up)
+
+
+@part
+def near_of_two(row, n, window, at, there, mask, m, w):  # type: ignore[no-untyped-def]
+    """Lanes from bit ``at`` on or, where bits of ``mask`` (halves, groups) from ``m`` on are set, from ``there`` on."""
+    down, other_down = np.uint64(at % WORD), np.uint64(there % WORD)
+    up, other_up = np.uint64(WORD - 1) - down, np.uint64(WORD - 1) - other_down
+    for half in range(2):
+        word, other, masks = at // WORD + half, there // WORD + half, mask[half, m : m + n]
+        low, high = words_from(window, word, n), words_from(window, word + 1, n)
+        other_low, other_high = words_from(window, other, n), words_from(window, other + 1, n)
+        for q in range(n):
+            zero = (low[q] >> down) | ((high[q] << ONE) << up)
+            one = (other_low[q] >> other_down) | ((other_high[q] << ONE) << other_up)
+            w[row + half * BATCH + q] = mux(masks[q], zero, one)
+
+
+@part
+def near_in_row(n, window, at, width, flip, masks, m, w):  # type: ignore[no-untyped-def]
+    """Slot 3: the lane after, or the one before where x is even, around the ends of rows."""
+    near_of_two(NEAR + 3 * ROW, n, window, at + 1, at + 1 - width, masks[2], m, w)
+    near_of_two(NEAR + 4 * ROW, n, window, at - 1, at - 1 + width, masks[1], m, w)
+    for half in range(2):
+        odd = masks[0, half, m : m + n]
+        for q in range(n):
+            e = half * BATCH + q
+            w[NEAR + 3 * ROW + e] = mux(odd[q] ^ flip, w[NEAR + 4 * ROW + e], w[NEAR + 3 * ROW + e])
+
+
+@part
+def gather_near(colour, n, window, at, sides, masks, m, w):  # type: ignore[no-untyped-def]
+    """The neighbours' words of groups whose place in the window is bit ``at``, in the order of the slots."""
     width, height, depth = sides
     plane = width * height
+    near(NEAR + 2 * ROW, n, window, at, w)
+    near_in_row(n, window, at, width, ZERO - np.uint64(colour), masks, m, w)
     if depth > 1:
-        copy_turned(NEAR, first, n, plane, plane - width, other, w)
-        copy_turned(NEAR + ROW, first, n, plane, width, other, w)
-        copy_groups(NEAR + 4 * ROW, first - plane, n, before, other, after, w)
-        copy_groups(NEAR + 5 * ROW, first + plane, n, before, other, after, w)
+        near_of_two(NEAR, n, window, at - width, at + plane - width, masks[3], m, w)
+        near_of_two(NEAR + ROW, n, window, at + width, at - plane + width, masks[4], m, w)
+        near(NEAR + 4 * ROW, n, window, at - plane, w)
+        near(NEAR + 5 * ROW, n, window, at + plane, w)
     else:
-        copy_groups(NEAR, first - width, n, before, other, after, w)
-        copy_groups(NEAR + ROW, first + width, n, before, other, after, w)
-    copy(NEAR + 2 * ROW, other[first : first + n], w)
-    find_edges(other, colour, first, n, sides, w)
-    shift(NEAR + 3 * ROW, n, w)
+        near(NEAR, n, window, at - width, w)
+        near(NEAR + ROW, n, window, at + width, w)
 
 
 @part
 def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
-    """Neighbours beyond negative couplings count with the opposite spin; ``signs`` (slot, group, 2)."""
+    """Neighbours beyond negative couplings count with the opposite spin; ``signs`` (slot, words)."""
     for k in range(slots):
-        sign = signs[k][first : first + n]
+        sign = signs[k][2 * first : 2 * (first + n)]
         for half in range(2):
             for q in range(n):
-                w[NEAR + k * ROW + half * BATCH + q] ^= sign[q, half]
+                w[NEAR + k * ROW + half * BATCH + q] ^= sign[2 * q + half]
 
 
 @part
-def load(colour, first, n, own, other, before, after, sides, signs, w):  # type: ignore[no-untyped-def]
-    """Spins of a batch and its neighbours as the couplings see them; the number of slots."""
+def load(colour, first, n, own, window, at, sides, seams, signs, w):  # type: ignore[no-untyped-def]
+    """Spins of a batch and its neighbours as the couplings see them; the number of slots.
+
+    The place of group ``first`` in the window is bit ``at``.
+    """
     slots = 6 if sides[2] > 1 else 4
-    copy(SPIN, own[first : first + n], w)
-    gather_near(other, before, after, colour, first, n, sides, w)
+    for half in range(2):
+        for q in range(n):
+            w[SPIN + half * BATCH + q] = own[2 * (first + q) + half]
+    gather_near(colour, n, window, at, sides, seams[0], first % seams[1], w)
     if signs.size:
         apply_signs(slots, first, n, signs[colour], w)
     return slots
 
 
 @kernel
-def count_site(state, halo, sides, signs, index, parts):  # type: ignore[no-untyped-def]
+def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
     """Spins +1, unsatisfied bonds (each has one end of colour 0) and spins +1 of colour 0, of one replica.
 
     Of each colour's groups those of part ``index`` of ``parts`` are counted. Arguments as in ``sweep_site``.
     """
     w = np.empty(WIDE_WORDS, np.uint64)
-    groups = state.shape[1]
+    groups = state.shape[1] // 2
+    _, _, lanes = lanes_of(sides)
     up, unsatisfied, up_first = ZERO, ZERO, ZERO
     start, stop = groups * index // parts, groups * (index + 1) // parts
     for colour in range(2):
-        for i in range(start, stop):
-            up += set_bits(state[colour, i, 0]) + set_bits(state[colour, i, 1])
+        for k in range(2 * start, 2 * stop):
+            up += set_bits(state[colour, k])
         if colour == 0:
             up_first = up
-    for first in range(start, stop, BATCH):
-        n = min(BATCH, stop - first)
-        slots = load(0, first, n, state[0], state[1], halo[0][1], halo[1][1], sides, signs, w)
-        for k in range(slots):
-            for half in range(2):
-                for q in range(n):
-                    unsatisfied += set_bits(unlike(k, half * BATCH + q, w))
+    window, served = window_of(sides, stop - start)
+    for chunk in range(start, stop, max(served, 1)):
+        of_chunk = min(served, stop - chunk)
+        at = fill_window(window, chunk, of_chunk, state[1], halo, 1, sides)
+        for first in range(chunk, chunk + of_chunk, BATCH):
+            n = min(BATCH, chunk + of_chunk - first)
+            slots = load(0, first, n, state[0], window, at + 2 * WORD * (first - chunk), sides, seams, signs, w)
+            if first + n == groups:
+                for half in range(2):
+                    used = in_use(2 * (groups - 1) + half, lanes)
+                    e = half * BATCH + n - 1
+                    for k in range(slots):  # a lane that is no site is like its neighbours
+                        w[NEAR + k * ROW + e] = mux(used, w[SPIN + e], w[NEAR + k * ROW + e])
+            for k in range(slots):
+                for half in range(2):
+                    for q in range(n):
+                        unsatisfied += set_bits(unlike(k, half * BATCH + q, w))
     return np.int64(up), np.int64(unsatisfied), np.int64(up_first)
 
 
@@ -182,128 +285,141 @@ def differing_lattices(state, one, other, count):  # type: ignore[no-untyped-def
         count[p] = total
 
 
+@part
+def set_in(words, at, count):  # type: ignore[no-untyped-def]
+    """The bits set among ``count`` from bit ``at`` on."""
+    total = ZERO
+    for k in range(0, count, WORD):
+        total += set_bits(bits_at(words, at + k) & (ALL >> np.uint64(max(0, WORD - (count - k)))))
+    return np.int64(total)
+
+
 @kernel
-def set_in_layers(lattice, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
-    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, rows, words).
+def set_in_layers(lattice, width, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
+    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, words).
 
     Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
     """
-    rows, words = lattice.shape[1], lattice.shape[2]
+    rows = along_y.size * along_z.size
     for row in range(rows):
-        count = np.int64(0)
-        for colour in range(2):
-            for w in range(words):
-                count += np.int64(set_bits(lattice[colour, row, w]))
+        count = set_in(lattice[0], row * width, width) + set_in(lattice[1], row * width, width)
         along_y[row % height] += count
         along_z[row // height] += count
     turned, half = np.empty(HALF, np.uint64), height // 2
     for colour in range(2):
         for parity in range(2):
-            for w in range(words):
+            for i in range(0, width, HALF):
+                used = ALL >> np.uint64(max(0, HALF - (width - i)))
                 for first in range(0, rows // 2, HALF):
                     n = min(HALF, rows // 2 - first)
                     for q in range(n):
                         z = (first + q) // half
                         y = 2 * ((first + q) % half) + (z + parity) % 2
-                        turned[q] = lattice[colour, y + height * z, w]
+                        turned[q] = bits_at(lattice[colour], (y + height * z) * width + i) & used
                     turned[n:] = np.uint64(0)
                     transpose(turned)
-                    for b in range(HALF):
-                        along_x[2 * (HALF * w + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
+                    for b in range(min(HALF, width - i)):
+                        along_x[2 * (i + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
 
 
 class Halo:
     """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
 
-    ``words`` are (samples, replicas, colours, groups, 2); ``group`` has the slabs in order, None where lattices are
-    whole.
+    ``words`` are (samples, replicas, colours, words), of ``layer`` sites of a colour in a layer and ``lanes`` in all,
+    which of a slab fill words; ``group`` has the slabs in order, None where lattices are whole.
     """
 
-    def __init__(self, words: Words, edge: int, group: Group | None) -> None:
-        self._words, self._edge, self.group = words, edge, group
+    def __init__(self, words: Words, layer: int, lanes: int, group: Group | None) -> None:
+        self._words, self._edge, self._first, self.group = words, layer // WORD, lanes - layer, group
         samples, replicas, colours = words.shape[:3]
-        self._copies = np.empty((colours, 2, samples, replicas, edge, 2) if group is not None else 0, np.uint64)
+        self._copies = np.empty((colours, 2, samples, replicas, self._edge) if group is not None else 0, np.uint64)
 
     def fetch(self, colour: int) -> None:
         """Get the present layers of a colour; all slabs do so at once."""
         if self.group is not None:
             mine = self._words[:, :, colour]
-            first, last = (np.ascontiguousarray(mine[:, :, at]) for at in (slice(self._edge), slice(-self._edge, None)))
+            first, last = (np.ascontiguousarray(mine[..., at]) for at in (slice(self._edge), slice(-self._edge, None)))
             self.group.ring(first, last, *self._copies[colour])
 
-    @staticmethod
-    def periodic(lattice: Words, edge: int) -> tuple[Words, Words]:
-        """The layers before and after a whole lattice (2, groups, 2), which are its last and its first."""
-        return lattice[:, -edge:], lattice[:, :edge]
-
-    def of(self, sample: int, replica: int) -> tuple[Words, Words]:
-        """The layers before and after, each (2, groups, 2)."""
+    def of(self, sample: int, replica: int) -> tuple[Words, Words, int]:
+        """Words with the layers before and after, (2, words), and the bit at which the layer before begins."""
         if self.group is None:
-            return self.periodic(self._words[sample, replica], self._edge)
+            return self.periodic(self._words[sample, replica], self._first)
         before, after = (self._copies[:, side, sample, replica] for side in range(2))
-        return before, after
+        return before, after, 0
+
+    @staticmethod
+    def periodic(lattice: Words, first: int) -> tuple[Words, Words, int]:
+        """The same of a whole lattice, whose last layer begins with lane ``first``."""
+        return lattice, lattice, first
 
 
 _AT_ONCE: Final = 2**22  # couplings that a thread has in memory, about
 
 
-def suits(sizes: Sizes) -> bool:
-    """Return True if couplings have one magnitude, the field is uniform and the lattice's ``rows_can_be_packed``.
+def can_be_held(sizes: Sizes) -> bool:
+    """Return True if couplings have one magnitude, the field is uniform and the lattice is periodic of even sides.
 
     Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
     """
     lattice = sizes.lattice
-    if lattice is None or not lattice.rows_can_be_packed or sizes.slices > 1 or sizes.in_terms:
+    if lattice is None or not lattice.sides_are_even or sizes.slices > 1 or sizes.in_terms:
         return False
     return sizes.one_magnitude and sizes.one_field
 
 
+def suits(sizes: Sizes) -> bool:
+    """Return True if a model ``can_be_held`` and the lattice's ``rows_can_be_packed``."""
+    return sizes.lattice is not None and sizes.lattice.rows_can_be_packed and can_be_held(sizes)
+
+
 @kernel
 def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-untyped-def]
-    """``signs`` (colour, slot, row, group, half) of one sample from row ``first`` up to ``stop`` of the whole lattice.
+    """``signs`` (colour, slot, word) of one sample from row ``first`` up to ``stop`` of the whole lattice.
 
-    ``bonds`` (axis, x odd, line, word) has a bit for each site with x even, then odd, of the layer before these rows
-    and of these rows: that of its bond along the axis. ``slab`` is the number of the first row that ``signs`` has.
+    ``bonds`` (axis, x odd, word) has a bit for each site with x even, then odd, of the layer before these rows and of
+    these rows: that of its bond along the axis. ``slab`` is the number of the first row that ``signs`` has.
 
     A site has the bond of x - 1 before it, which is that of the same bit where x is odd, else that of the bit before.
     """
-    dimension, words = len(sides), 2 * signs.shape[3]
+    dimension, width = len(sides), sides[0] // 2
     before = sides[1] if dimension == 3 else 1
     for colour in range(2):
+        own = signs[colour]
         for row in range(first, stop):
-            y = row % sides[1]
+            y, to = row % sides[1], (row - slab) * width
             odd, line = (y + row // sides[1] + colour) % 2, row - first + before
-            above = line + (sides[1] - 1 if y == 0 and dimension == 3 else -1)
-            for w in range(words):
-                group, half = w // 2, w % 2
-                word = bonds[0, 1, line, w]
-                if not odd:
-                    word = (word << np.uint64(1)) | (bonds[0, 1, line, w - 1 if w else words - 1] >> np.uint64(63))
-                signs[colour, 0, row - slab, group, half] = bonds[1, odd, above, w]
-                signs[colour, 1, row - slab, group, half] = bonds[1, odd, line, w]
-                signs[colour, 2, row - slab, group, half] = bonds[0, 0, line, w]
-                signs[colour, 3, row - slab, group, half] = word
-                if dimension == 3:
-                    signs[colour, 4, row - slab, group, half] = bonds[2, odd, line - sides[1], w]
-                    signs[colour, 5, row - slab, group, half] = bonds[2, odd, line, w]
+            at, above = line * width, line + (sides[1] - 1 if y == 0 and dimension == 3 else -1)
+            copy_bits(width, bonds[1, odd], above * width, own[0], to)
+            copy_bits(width, bonds[1, odd], at, own[1], to)
+            copy_bits(width, bonds[0, 0], at, own[2], to)
+            if odd:
+                copy_bits(width, bonds[0, 1], at, own[3], to)
+            else:
+                copy_bits(1, bonds[0, 1], at + width - 1, own[3], to)
+                copy_bits(width - 1, bonds[0, 1], at, own[3], to + 1)
+            if dimension == 3:
+                copy_bits(width, bonds[2, odd], at - sides[1] * width, own[4], to)
+                copy_bits(width, bonds[2, odd], at, own[5], to)
 
 
 def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
-    """Signs uint64 (1 or samples, colour, slot, row, group, half), set where J < 0; without slots where none is.
+    """Signs uint64 (1 or samples, colour, slot, word), set where J < 0; without slots where none is.
 
     ``rows`` are those of the sites whose bonds are wanted, among those of all planes; whole planes.
     """
     assert model.lattice is not None  # noqa: S101  (its caller has looked)
     shape = signs_shape(model, rows)
     if model.extreme_couplings[0] >= 0:
-        return np.empty((1, shape[1], 0, *shape[3:]), np.uint64)
-    signs = np.empty(shape, np.uint64)
+        return np.empty((1, shape[1], 0, shape[3]), np.uint64)
+    signs = np.zeros(shape, np.uint64)
     if model.one_coupling:
-        signs[...] = np.uint64(2**64 - 1)
+        signs[...] = ALL
         return signs
     sides = model.lattice.shape
-    layer = prod(sides[1:-1])  # its rows
+    layer, width = prod(sides[1:-1]), sides[0] // 2  # its rows
     step = layer * max(1, _AT_ONCE // (len(sides) * sides[0] * layer))
+    step *= WORD // gcd(WORD, step * width)  # threads share no word
 
     def fill(sample: int, first: int) -> None:
         stop = min(first + step, rows.stop)
@@ -315,18 +431,19 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
 
 
 def signs_shape(model: Ising, rows: range) -> tuple[int, ...]:
-    """(1 or samples, colour, slot, row, group, half) of the signs of these rows."""
+    """(1 or samples, colour, slot, word) of the signs of these rows."""
     assert model.lattice is not None  # noqa: S101  (likewise)
     sides = model.lattice.shape
-    colours, _, *words = site_shape(sides)
-    return model.coupling_rows, colours, 2 * len(sides), len(rows), *words
+    return model.coupling_rows, 2, 2 * len(sides), 2 * site_groups(sides[0] * len(rows))
 
 
 def _negative_bonds(model: Ising, sample: int, first: int, stop: int) -> npt.NDArray[np.uint64]:
-    """Bits (axis, x odd, line, word) of the bonds of rows, set where J < 0; the last row comes before row 0."""
+    """Bits (axis, x odd, word) of the bonds of rows, set where J < 0; the last row comes before row 0."""
     assert model.lattice is not None  # noqa: S101  (likewise)
     dimension, half = model.lattice.dimension, model.lattice.shape[0] // 2
-    negative = np.empty((dimension, 2, (stop - first) * half), np.bool_)
+    bits = (stop - first) * half
+    whole = np.zeros((dimension, 2, -(-bits // WORD) * WORD), np.bool_)
+    negative = whole[..., :bits]
     pieces = [(max(0, first), negative[..., max(0, -first) * half :])]
     if first < 0:
         pieces.append((prod(model.lattice.shape[1:]) + first, negative[..., : -first * half]))
@@ -340,5 +457,4 @@ def _negative_bonds(model: Ising, sample: int, first: int, stop: int) -> npt.NDA
         else:
             given = model.couplings[sample, number : number + piece.size].reshape(-1, 2, dimension)
             np.less(given.transpose(2, 1, 0), 0, out=piece)
-    words = np.packbits(negative.reshape(dimension, 2, stop - first, half), axis=-1, bitorder="little").view("<u8")
-    return words.astype(np.uint64, copy=False)
+    return np.packbits(whole, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)

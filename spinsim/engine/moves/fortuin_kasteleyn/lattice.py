@@ -1,4 +1,4 @@
-"""Fortuin-Kasteleyn moves of single large lattices, whose words hold 64 sites of one row and colour, on the CPU.
+"""Fortuin-Kasteleyn moves of single lattices, whose words hold 64 sites of one colour, on the CPU.
 
 Clusters are those of move.py; random numbers are addressed by groups of 128 sites, as the site-packed layout has them.
 Every bond has one end of colour 0, whose slot (layouts/site_packed.py) names it: the bond of slot k of the sites of
@@ -13,9 +13,9 @@ the group:
 
 The leader of a cluster is the site of the smallest number x + Lx (y + Ly z).
 
-Open bonds are laid as words in the order of x. A word of 64 sites falls into runs that open bonds along x join. Only
-the first site of a run has a parent, of a smaller number. Of the open bonds between two runs of neighbouring rows only
-the first counts.
+Open bonds are laid as words in the order of sites. A word of 64 sites falls into runs that open bonds along x join, but
+for those from the end of a row to its beginning. Only the first site of a run has a parent, of a smaller number. Of the
+open bonds between two runs of neighbouring rows only the first counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,19 @@ from spinsim import packing, rng
 from spinsim.acceptance import acceptance
 from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed import BATCH, ONE, ROW, ZERO, Blocks
-from spinsim.engine.layouts.site_packed import build_signs, load, suits
+from spinsim.engine.layouts.site_packed import (
+    WORD,
+    bits_around,
+    bits_at,
+    build_signs,
+    fill_window,
+    in_use,
+    lanes_of,
+    load,
+    seams_of,
+    suits,
+    window_of,
+)
 from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
     ALL,
     CLUSTERS,
@@ -42,8 +54,8 @@ from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
     WOLFF,
     find,
 )
-from spinsim.engine.moves.metropolis.site_packed import SiteSweeper
-from spinsim.engine.moves.metropolis.steps import FLIP, UNDECIDED, WIDE_WORDS, prefixes, random_words, unlike
+from spinsim.engine.moves.metropolis.site_packed import SiteSweeper, sides_of
+from spinsim.engine.moves.metropolis.steps import FLIP, UNDECIDED, WIDE_WORDS, mux, prefixes, random_words, unlike
 from spinsim.engine.moves.move import Batch, FastPath, Moment
 from spinsim.engine.update import ModelSizes
 from spinsim.errors import InputError
@@ -59,6 +71,7 @@ SEEDS: Final = 128
 MOST_SITES: Final = 2**32
 PASSES: Final = 512  # of all words, in the time of which a move takes place, about
 LAST: Final = np.uint64(63)
+SIX: Final = np.uint64(6)
 EVEN: Final = np.uint64(0x5555555555555555)
 PAIRS: Final = np.uint64(0x3333333333333333)
 NIBBLES: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -109,11 +122,10 @@ def gather(x):  # type: ignore[no-untyped-def]
 
 
 @part
-def lay(even, odd, row):  # type: ignore[no-untyped-def]
-    """Set a ``row`` in the order of x from the words of its even and of its odd sites."""
-    for w in range(even.size):
-        row[2 * w] = spread(even[w]) | spread(odd[w]) << ONE
-        row[2 * w + 1] = spread(even[w] >> SHIFT) | spread(odd[w] >> SHIFT) << ONE
+def lay(k, even, odd, laid):  # type: ignore[no-untyped-def]
+    """Set two words of ``laid`` in the order of sites from the k-th word of even and that of odd x."""
+    laid[2 * k] = spread(even) | spread(odd) << ONE
+    laid[2 * k + 1] = spread(even >> SHIFT) | spread(odd >> SHIFT) << ONE
 
 
 @part
@@ -154,63 +166,73 @@ def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def keep(n, w, words):  # type: ignore[no-untyped-def]
-    """Copy FLIP to words (n, 2)."""
-    for q in range(n):
-        words[q, 0], words[q, 1] = w[FLIP + q], w[FLIP + BATCH + q]
+def keep(first, n, lanes, w, words):  # type: ignore[no-untyped-def]
+    """Copy FLIP to ``words`` of groups from ``first`` on."""
+    for half in range(2):
+        for q in range(n):
+            k = 2 * (first + q) + half
+            words[k] = w[FLIP + half * BATCH + q] & in_use(k, lanes)
 
 
 @part
-def open_lattice(state, sides, signs, chance, field, source, when, opened, ghosts):  # type: ignore[no-untyped-def]
-    """Set ``opened`` (slots, groups, 2) of colour 0 and, in a field, ``ghosts`` (colours, groups, 2)."""
+def open_lattice(state, sides, seams, signs, chance, field, source, when, opened, ghosts):  # type: ignore[no-untyped-def]
+    """Set ``opened`` (slots, words) of colour 0 and, in a field, ``ghosts`` (colours, words)."""
     w = np.zeros(WIDE_WORDS, np.uint64)
-    groups, edge = state.shape[1], sides[0] * (sides[1] if sides[2] > 1 else 1)
-    before, after = state[1, groups - edge :], state[1, :edge]
+    groups = state.shape[1] // 2
+    _, layer, lanes = lanes_of(sides)
     of_bonds, of_fields = (chance[0, 0], chance[0, 1]), (chance[1, 0], chance[1, 1])
     up = ZERO - np.uint64(field > 0)
+    window, served = window_of(sides, groups)
     for first in range(0, groups, BATCH):
         n = min(BATCH, groups - first)
-        slots = load(0, first, n, state[0], state[1], before, after, sides, signs, w)
+        place = first % served
+        if place == 0:
+            at = fill_window(
+                window, first, min(served, groups - first), state[1], (state, state, lanes - layer), 1, sides
+            )
+        slots = load(0, first, n, state[0], window, at + 2 * WORD * place, sides, seams, signs, w)
         for k in range(slots):
             for half in range(2):
                 for q in range(n):
                     w[FLIP + half * BATCH + q] = ~unlike(k, half * BATCH + q, w)
             close(k * groups + first, n, of_bonds, source, when, w)
-            keep(n, w, opened[k, first : first + n])
+            keep(first, n, lanes, w, opened[k])
         if field != 0:
             for colour in range(2):
                 for half in range(2):
                     for q in range(n):
-                        w[FLIP + half * BATCH + q] = ~(state[colour, first + q, half] ^ up)
+                        w[FLIP + half * BATCH + q] = ~(state[colour, 2 * (first + q) + half] ^ up)
                 close((slots + colour) * groups + first, n, of_fields, source, when, w)
-                keep(n, w, ghosts[colour, first : first + n])
+                keep(first, n, lanes, w, ghosts[colour])
 
 
 @part
-def lay_bonds(opened, sides, bonds):  # type: ignore[no-untyped-def]
-    """Set ``bonds`` (axes, rows, words), bit by bit in the order of x, from ``opened`` (slots, rows, words)."""
-    height, rows, words = sides[1], opened.shape[1], opened.shape[2]
-    shifted = np.empty(words, np.uint64)
-    for row in range(rows):
-        y = row % height
-        odd = (y + row // height) % 2
-        for w in range(words):
-            after = opened[3, row, w + 1 if w + 1 < words else 0]
-            shifted[w] = opened[3, row, w] if odd else opened[3, row, w] >> ONE | after << LAST
-        lay(opened[2, row], shifted, bonds[0, row])
-        above = row + 1 if y + 1 < height else row + 1 - height
-        lay(opened[0, above] if odd else opened[1, row], opened[1, row] if odd else opened[0, above], bonds[1, row])
-        if sides[2] > 1:
-            above = row + height if row + height < rows else row + height - rows
-            lay(opened[4, above] if odd else opened[5, row], opened[5, row] if odd else opened[4, above], bonds[2, row])
+def lay_bonds(opened, sides, seams, bonds):  # type: ignore[no-untyped-def]
+    """Set ``bonds`` (axes, words), bit by bit in the order of sites, from ``opened`` (slots, words)."""
+    width, height, depth = sides
+    _, _, lanes = lanes_of(sides)
+    masks = seams[0]
+    for k in range(opened.shape[1]):
+        at, m, h, used = WORD * k, k // 2 % seams[1], k % 2, in_use(k, lanes)
+        odd, last, top = masks[0, h, m], masks[2, h, m], masks[4, h, m]
+        after = mux(last, bits_around(opened[3], at + 1, lanes), bits_around(opened[3], at + 1 - width, lanes))
+        lay(k, opened[2, k], mux(odd, after, opened[3, k]) & used, bonds[0])
+        above = bits_around(opened[0], at + width, lanes)
+        if depth > 1:
+            above = mux(top, above, bits_around(opened[0], at + width - width * height, lanes))
+        lay(k, mux(odd, opened[1, k], above) & used, mux(odd, above, opened[1, k]) & used, bonds[1])
+        if depth > 1:
+            above = bits_around(opened[4], at + width * height, lanes)
+            lay(k, mux(odd, opened[5, k], above) & used, mux(odd, above, opened[5, k]) & used, bonds[2])
 
 
 @part
-def lay_sites(words, sides, laid):  # type: ignore[no-untyped-def]
-    """Set ``laid`` (rows, words) in the order of x from words of sites (colours, rows, words)."""
-    for row in range(laid.shape[0]):
-        odd = (row % sides[1] + row // sides[1]) % 2
-        lay(words[odd, row], words[1 - odd, row], laid[row])
+def lay_sites(words, seams, laid):  # type: ignore[no-untyped-def]
+    """Set ``laid`` in the order of sites from words of sites (colours, words)."""
+    masks = seams[0]
+    for k in range(words.shape[1]):
+        odd = masks[0, k % 2, k // 2 % seams[1]]
+        lay(k, mux(odd, words[0, k], words[1, k]), mux(odd, words[1, k], words[0, k]), laid)
 
 
 @part
@@ -248,58 +270,74 @@ def unite(parent, one, other):  # type: ignore[no-untyped-def]
 
 
 @part
-def unite_rows(bonds, along, row, other, parent):  # type: ignore[no-untyped-def]
-    """Unite the runs of two rows, which ``bonds`` (words,) join; ``along`` (rows, words) are the bonds along x."""
-    words = bonds.size
-    for w in range(words):
-        mine, theirs = along[row, w], along[other, w]
-        left = first_meetings(bonds[w], mine & theirs)
-        base, there = np.uint64(64 * (row * words + w)), np.uint64(64 * (other * words + w))
+def run_of(along, site):  # type: ignore[no-untyped-def]
+    """The first site of the run of a site."""
+    word = site >> SIX
+    return (word << SIX) + start_of(along[np.int64(word)], site & LAST)
+
+
+@part
+def unite_layers(bonds, along, distance, period, parent):  # type: ignore[no-untyped-def]
+    """Unite runs that ``bonds`` (words,) join to sites at a distance, which lie in rings of ``period`` sites."""
+    for k in range(bonds.size):
+        left = bonds[k]
+        if not left:
+            continue
+        base = WORD * k
+        if base % period + WORD + distance <= period:  # none of these sites is in the last layer
+            left = first_meetings(left, along[k] & bits_at(along, base + distance))
         while left:
             bit = trailing_zeros(left)
             left &= left - ONE
-            unite(parent, base + start_of(mine, bit), there + start_of(theirs, bit))
+            there = base + np.int64(bit) + distance
+            if (base + np.int64(bit)) % period + distance >= period:
+                there -= period
+            unite(parent, np.uint64(base) + start_of(along[k], bit), run_of(along, np.uint64(there)))
 
 
 @part
 def find_clusters(bonds, sides, parent):  # type: ignore[no-untyped-def]
-    """Set ``parent`` of the first site of each run to the smallest site of its cluster."""
-    axes, rows, words = bonds.shape
-    height = sides[1]
+    """Set ``parent`` of the first site of each run to the smallest site of its cluster.
+
+    Bonds from the ends of rows to their beginnings, which belong to no run, are taken out of ``bonds[0]``.
+    """
+    side, height, depth = 2 * sides[0], sides[1], sides[2]
     along = bonds[0]
     for i in range(parent.size):
         parent[i] = i
-    for row in range(rows):
-        for w in range(words):
-            if along[row, w] >> LAST:
-                after = w + 1 if w + 1 < words else 0
-                start = np.uint64(64 * (row * words + w)) + start_of(along[row, w], LAST)
-                unite(parent, start, np.uint64(64 * (row * words + after)))
-        if axes > 2:
-            behind = row - height if row >= height else row - height + rows
-            unite_rows(bonds[2, behind], along, behind, row, parent)
-        below = row - 1 if row % height else row - 1 + height
-        unite_rows(bonds[1, below], along, below, row, parent)
-    for row in range(rows):
-        for w in range(words):
-            left = starts_of(along[row, w])
-            while left:
-                site = np.uint32(np.uint64(64 * (row * words + w)) + trailing_zeros(left))
-                left &= left - ONE
-                parent[site] = parent[parent[site]]
+    closed = np.zeros(height * depth, np.uint8)
+    for row in range(closed.size):
+        site = np.uint64(side * row + side - 1)
+        word, bit = np.int64(site >> SIX), ONE << (site & LAST)
+        closed[row] = np.uint8(along[word] & bit != ZERO)
+        along[word] &= ~bit
+    for row in range(closed.size):
+        if closed[row]:
+            first = np.uint64(side * row)
+            unite(parent, run_of(along, first), run_of(along, first + np.uint64(side - 1)))
+    for k in range(along.size - 1):
+        if along[k] >> LAST:
+            unite(parent, np.uint64(WORD * k) + start_of(along[k], LAST), np.uint64(WORD * (k + 1)))
+    unite_layers(bonds[1], along, side, side * height, parent)
+    if depth > 1:
+        unite_layers(bonds[2], along, side * height, side * height * depth, parent)
+    for k in range(along.size):
+        left = starts_of(along[k])
+        while left:
+            start = np.uint32(np.uint64(WORD * k) + trailing_zeros(left))
+            left &= left - ONE
+            parent[start] = parent[parent[start]]
 
 
 @part
 def mark(sites, along, parent, chosen, value):  # type: ignore[no-untyped-def]
-    """Give a value to the roots of all sites that are set in words (rows, words)."""
-    rows, words = sites.shape
-    for row in range(rows):
-        for w in range(words):
-            left = sites[row, w]
-            while left:
-                start = start_of(along[row, w], trailing_zeros(left))
-                left &= left - ONE
-                chosen[parent[np.uint32(np.uint64(64 * (row * words + w)) + start)]] = value
+    """Give a value to the roots of all sites that are set in words."""
+    for k in range(sites.size):
+        left = sites[k]
+        while left:
+            start = start_of(along[k], trailing_zeros(left))
+            left &= left - ONE
+            chosen[parent[np.uint32(np.uint64(WORD * k) + start)]] = value
 
 
 @part
@@ -331,81 +369,78 @@ def draw_sites(plane, planes, source, when, words):  # type: ignore[no-untyped-d
 
 
 @part
-def choose(kind, source, when, sides, along, parent, chosen):  # type: ignore[no-untyped-def]
+def choose(kind, source, when, sites, seams, along, parent, chosen):  # type: ignore[no-untyped-def]
     """Set ``chosen`` of the roots whose clusters flip, if the ghost is not in them."""
-    rows, words = along.shape
     chosen[:] = 0
-    site, halvings = draw_own(source, when, parent.size)
+    site, halvings = draw_own(source, when, sites)
     if kind in (SWENDSEN_WANG, SEEDED):
-        drawn, laid = np.empty((rows * words // 2, 2), np.uint64), np.empty_like(along)
+        drawn, laid = np.empty((along.size // 2, 2), np.uint64), np.empty_like(along)
         draw_sites(
             COIN if kind == SWENDSEN_WANG else SEEDS, 1 if kind == SWENDSEN_WANG else halvings, source, when, drawn
         )
-        lay_sites(drawn.reshape((2, rows, words // 2)), sides, laid)
+        lay_sites(drawn.reshape((2, -1)), seams, laid)
         if kind == SWENDSEN_WANG:
-            for row in range(rows):
-                for w in range(words):
-                    left = laid[row, w] & starts_of(along[row, w])
-                    while left:
-                        start = np.uint32(np.uint64(64 * (row * words + w)) + trailing_zeros(left))
-                        left &= left - ONE
-                        chosen[start] = parent[start] == start
+            for k in range(along.size):
+                left = laid[k] & starts_of(along[k])
+                while left:
+                    start = np.uint32(np.uint64(WORD * k) + trailing_zeros(left))
+                    left &= left - ONE
+                    chosen[start] = parent[start] == start
         else:
             mark(laid, along, parent, chosen, 1)
     else:
-        word = site >> np.uint64(6)
-        start = start_of(along[np.int64(word) // words, np.int64(word) % words], site & LAST)
-        chosen[parent[np.uint32(start + (word << np.uint64(6)))]] = 1
+        chosen[parent[np.uint32(run_of(along, site))]] = 1
 
 
 @part
-def flip_chosen(state, sides, along, parent, chosen):  # type: ignore[no-untyped-def]
-    """Flip the sites of chosen clusters in ``state`` (colours, rows, words)."""
-    rows, words = along.shape
+def flip_chosen(state, sides, seams, along, parent, chosen):  # type: ignore[no-untyped-def]
+    """Flip the sites of chosen clusters in ``state`` (colours, words)."""
+    masks = seams[0]
+    _, _, lanes = lanes_of(sides)
     flips = np.empty(2, np.uint64)
-    for row in range(rows):
-        odd = (row % sides[1] + row // sides[1]) % 2
-        for w in range(0, words, 2):
-            for k in range(2):
-                starts, base = starts_of(along[row, w + k]), np.uint64(64 * (row * words + w + k))
-                left, word = starts, ZERO
-                while left:
-                    bit = trailing_zeros(left)
-                    left &= left - ONE
-                    if chosen[parent[np.uint32(base + bit)]]:
-                        end = left & (ZERO - left)  # the next start, 0 after the last
-                        word |= end - (ONE << bit)
-                flips[k] = word
-            state[odd, row, w // 2] ^= gather(flips[0]) | gather(flips[1]) << SHIFT
-            state[1 - odd, row, w // 2] ^= gather(flips[0] >> ONE) | gather(flips[1] >> ONE) << SHIFT
+    for k in range(state.shape[1]):
+        for h in range(2):
+            left, word, base = starts_of(along[2 * k + h]), ZERO, np.uint64(WORD * (2 * k + h))
+            while left:
+                bit = trailing_zeros(left)
+                left &= left - ONE
+                if chosen[parent[np.uint32(base + bit)]]:
+                    end = left & (ZERO - left)  # the next start, 0 after the last
+                    word |= end - (ONE << bit)
+            flips[h] = word
+        even_x = gather(flips[0]) | gather(flips[1]) << SHIFT
+        odd_x = gather(flips[0] >> ONE) | gather(flips[1] >> ONE) << SHIFT
+        odd, used = masks[0, k % 2, k // 2 % seams[1]], in_use(k, lanes)
+        state[0, k] ^= mux(odd, even_x, odd_x) & used
+        state[1, k] ^= mux(odd, odd_x, even_x) & used
 
 
 @kernel
-def flip_lattice(state, sides, signs, chance, field, source, when, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of one replica, whose ``state``, ``sides`` and ``signs`` are as ``sweep_site`` takes them.
+def flip_lattice(state, sides, seams, signs, chance, field, source, when, kind):  # type: ignore[no-untyped-def]
+    """Flip clusters of one replica, whose first four arguments are as ``sweep_site`` takes them.
 
     Args:
         chance: Of its temperature, as ``chances`` has it.
         field: Above 0, below it or 0.
         source: Counter word 1 and the two key words; ``when`` goes into the field of half-sweeps.
     """
-    width, height, depth = sides
-    groups, rows = state.shape[1], height * depth
-    opened = np.empty((6 if depth > 1 else 4, groups, 2), np.uint64)
-    ghosts = np.empty((2, groups if field != 0 else 0, 2), np.uint64)
-    open_lattice(state, sides, signs, chance, field, source, when, opened, ghosts)
-    bonds = np.empty((3 if depth > 1 else 2, rows, 4 * width), np.uint64)
-    lay_bonds(opened.reshape((opened.shape[0], rows, 2 * width)), sides, bonds)
-    parent = np.empty(256 * groups, np.uint32)
+    _, _, lanes = lanes_of(sides)
+    axes, words = 3 if sides[2] > 1 else 2, state.shape[1]
+    opened = np.empty((2 * axes, words), np.uint64)
+    ghosts = np.empty((2, words if field != 0 else 0), np.uint64)
+    open_lattice(state, sides, seams, signs, chance, field, source, when, opened, ghosts)
+    bonds = np.empty((axes, 2 * words), np.uint64)
+    lay_bonds(opened, sides, seams, bonds)
+    parent = np.empty(2 * WORD * words, np.uint32)
     find_clusters(bonds, sides, parent)
     chosen = np.empty(parent.size, np.uint8)
     along = bonds[0]
-    choose(kind, source, when, sides, along, parent, chosen)
+    choose(kind, source, when, 2 * lanes, seams, along, parent, chosen)
     if field != 0:
         laid = np.empty_like(along)
-        lay_sites(ghosts.reshape((2, rows, 2 * width)), sides, laid)
+        lay_sites(ghosts, seams, laid)
         mark(laid, along, parent, chosen, 0)
-    flip_chosen(state.reshape((2, rows, 2 * width)), sides, along, parent, chosen)
+    flip_chosen(state, sides, seams, along, parent, chosen)
 
 
 def flip_batch(batch: Batch, kind: int) -> None:
@@ -415,21 +450,14 @@ def flip_batch(batch: Batch, kind: int) -> None:
     shape, key = model.lattice.shape, rng.split_seed(batch.seed)
     check_sites(model)
     signs, when = model.once(signs_of), np.uint64(KINDS * batch.time + kind)
-    sides, field = sides_of(model), field_of(model)
+    sides, seams, field = sides_of(shape), seams_of(shape), field_of(model)
     for k, replicas in enumerate(batch.spins):
         chance, own = chances(model, batch.beta[k]), signs[k % len(signs)]
         for r, spins in enumerate(replicas):
-            words = packing.pack_sites(spins, shape)
+            words = packing.pack_sites(spins, shape).reshape(2, -1)
             source = rng.counter_block(np.uint64(batch.first_sample + k), np.uint64(r)), key
-            flip_lattice(words.reshape(2, -1, 2), sides, own, chance[r], field, source, when, kind)
-            spins[:] = packing.unpack_sites(words, shape)
-
-
-def sides_of(model: Ising) -> tuple[int, int, int]:
-    """Groups in a row, rows in a plane and planes of a lattice."""
-    assert model.lattice is not None  # noqa: S101  (likewise)
-    x, y, *z = model.lattice.shape
-    return x // (2 * packing.LANES), y, z[0] if z else 1
+            flip_lattice(words, sides, seams, own, chance[r], field, source, when, kind)
+            spins[:] = packing.unpack_sites(words.reshape(packing.site_shape(shape)), shape)
 
 
 def field_of(model: Ising) -> int:
@@ -437,11 +465,9 @@ def field_of(model: Ising) -> int:
 
 
 def signs_of(model: Ising) -> npt.NDArray[np.uint64]:
-    """Signs of couplings (1 or samples, colour, slot, group, half), without slots where no coupling is negative."""
+    """Signs of couplings (1 or samples, colour, slot, word), without slots where no coupling is negative."""
     assert model.lattice is not None  # noqa: S101  (likewise)
-    groups = model.sites // (2 * packing.LANES)
-    signs = build_signs(model, range(prod(model.lattice.shape[1:])))
-    return signs.reshape(*signs.shape[:3], groups, 2)
+    return build_signs(model, range(prod(model.lattice.shape[1:])))
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath:
@@ -459,7 +485,9 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
         def task(_: int, sample: int, replica: int) -> None:
             source = rng.counter_block(np.uint64(first_sample + sample), np.uint64(replica)), key
             words, signs = lattices.words[sample, replica], lattices.signs_of(sample)
-            flip_lattice(words, lattices.sides, signs, chance[place[sample, replica]], field, source, when, kind)
+            flip_lattice(
+                words, lattices.sides, lattices.seams, signs, chance[place[sample, replica]], field, source, when, kind
+            )
 
         blocks.each(task, times=PASSES)
 

@@ -45,8 +45,10 @@ INSTANCES: Final[Instances] = (
 )
 
 
-def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath:
+def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
     assert isinstance(parts.state, SiteLattices)  # noqa: S101  (engines of this layout have them)
+    if not parts.state.fills_groups:
+        return None
     return LatticesOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 

@@ -20,13 +20,20 @@ from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed import BATCH, ONE, ROW, ZERO, Blocks
 from spinsim.engine.layouts.site_packed import (
+    WORD,
     Halo,
     build_signs,
+    can_be_held,
     count_site,
     differing_lattices,
+    fill_window,
+    in_use,
+    lanes_of,
     load,
+    seams_of,
     set_in_layers,
     suits,
+    window_of,
 )
 from spinsim.engine.measuring.correlations import compared, waves
 from spinsim.engine.measuring.cpu import Compared, Integers, Words
@@ -50,7 +57,7 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_LISTED
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Packing, of_site_packed, unpacked_spins
+from spinsim.packing import Packing, of_site_packed, unpacked_spins
 from spinsim.parallel.group import Group
 
 
@@ -75,13 +82,15 @@ class SitePlan:
     """A site-packed run of a model.
 
     Args:
-        model: Couplings of one magnitude and a uniform field on a lattice whose ``rows_can_be_packed``.
-        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on;
-            None for the whole lattice.
+        model: Couplings of one magnitude and a uniform field on a periodic lattice of even sides.
+        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on,
+            whose sites fill groups; None for the whole lattice.
 
     Attributes:
-        shape: Of the packed state, (samples, replicas, colours, rows, groups in a row, 2).
+        shape: Of the packed state, (samples, replicas, colours, groups, 2).
         groups: Groups of 128 lanes of one colour in the slab.
+        layer: Sites of a colour in a layer.
+        lanes: Sites of a colour in the slab.
         first_group: Number of the slab's first group among those of one colour of the lattice.
         all_groups: Groups of one colour of the lattice.
         rows: Of the slab, among those of all planes of the lattice.
@@ -93,10 +102,10 @@ class SitePlan:
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, layers: range | None = None) -> None:
         lattice, magnitude, field = model.lattice, model.magnitude, model.uniform_field
-        if lattice is None or magnitude is None or field is None or not suits(ModelSizes(model)):
+        if lattice is None or magnitude is None or field is None or not can_be_held(ModelSizes(model)):
             raise InputError(
                 f"model {model.name} cannot be site-packed: take couplings of one magnitude, a uniform field and a "
-                "periodic lattice of even sides, the first a multiple of 256"
+                "periodic lattice of even sides"
             )
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         layers = layers or range(lattice.shape[-1])
@@ -106,9 +115,9 @@ class SitePlan:
         self.has_field = field != 0
         self.classes = Classes.of(2 * lattice.dimension, magnitude, field)
         self.shape = (model.samples, replicas, *packing.site_shape(self.sides))
-        self.groups, self.all_groups = (number // (2 * packing.LANES) for number in (sites, model.sites))
-        self.edge = self.groups // len(layers)
-        self.first_group = self.edge * layers.start
+        self.groups, self.all_groups = (packing.site_groups(number) for number in (sites, model.sites))
+        self.layer, self.lanes = sites // (2 * len(layers)), sites // 2
+        self.first_group = self.layer * layers.start // packing.LANES
         self.rows = range(rows * layers.start, rows * layers.stop)
         self.is_signed = model.extreme_couplings[0] < 0
 
@@ -144,7 +153,7 @@ def needed_bytes(sizes: Sizes, replicas: int) -> int:
 
 def counters(sizes: Sizes, replicas: int) -> Counters:
     """Fields of the random counter: a group is 128 sites, and every replica is a block."""
-    return Counters(sizes.sites // LANES, replicas, "replicas of a site-packed lattice")
+    return Counters(2 * packing.site_groups(sizes.sites), replicas, "replicas of a site-packed lattice")
 
 
 UPDATE: Final = Update(
@@ -169,57 +178,67 @@ def spread(rows):  # type: ignore[no-untyped-def]
 
 @part
 def flip(first, n, own, w):  # type: ignore[no-untyped-def]
-    for q in range(n):
-        own[first + q, 0] = w[SPIN + q] ^ w[FLIP + q]
-        own[first + q, 1] = w[SPIN + BATCH + q] ^ w[FLIP + BATCH + q]
+    for half in range(2):
+        for q in range(n):
+            own[2 * (first + q) + half] = w[SPIN + half * BATCH + q] ^ w[FLIP + half * BATCH + q]
 
 
 @kernel
 def sweep_site(  # type: ignore[no-untyped-def]
-    state, halo, sides, signs, tables, number, source, half_sweep, sweeps, share, has_field
+    state, halo, sides, seams, signs, tables, number, source, half_sweep, sweeps, share, has_field
 ):
     """Update one replica of one sample.
 
     Args:
-        state: uint64 (colour, group, half), changed in place; ``halo``: the layers before and after it, likewise.
-        sides: Groups in a row, rows in a plane, planes (1 for a square lattice).
-        signs: uint64 (colour, slot, group, half), or of size 0 where no coupling is negative.
+        state: uint64 (colour, word), changed in place.
+        halo: The layers before and after it, as ``Halo.of`` has them.
+        sides: Sites of a colour in a row, rows in a plane, planes (1 for a square lattice).
+        seams: Masks of the lanes at sides, and the groups after which they repeat.
+        signs: uint64 (colour, slot, word), or of size 0 where no coupling is negative.
         tables: ``always``, ``planes`` and ``thresholds`` of this replica, as ``SiteTables`` has them.
         number: Counter word 0 of the first group.
         source, share: As ``sweep_and_tally`` takes them, ``share`` of the groups of a colour.
     """
     w, tail, site, lane = scratch_of(WIDE_WORDS)
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
-    lanes = np.full(2, ALL)
+    used = np.full(2, ALL)
     certain, bits = spread(always.reshape((1, -1)))[0], spread(planes)
     own = np.empty((thresholds.size, 128), np.uint64)
     for c in range(thresholds.size):
         own[c] = thresholds[c]
     numbers = np.empty(BATCH, np.int64)
-    groups = state.shape[1]
+    groups = state.shape[1] // 2
+    _, _, lanes = lanes_of(sides)
+    start, stop = groups * share[2] // share[3], groups * (share[2] + 1) // share[3]
+    window, served = window_of(sides, stop - start)
     for _ in range(sweeps):
         for colour in range(share[0], share[1]):
             mine, other = state[colour], state[1 - colour]
-            before, after = halo[0][1 - colour], halo[1][1 - colour]
-            stop = groups * (share[2] + 1) // share[3]
-            for first in range(groups * share[2] // share[3], stop, BATCH):
-                n = min(BATCH, stop - first)
-                sites = numbers[:n]
-                for q in range(n):
-                    sites[q] = number + first + q
-                count_unlike(n, load(colour, first, n, mine, other, before, after, sides, signs, w), w)
-                if has_field:
-                    for e in range(ROW):
-                        w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
-                    find_flips_wide(
-                        n, COUNT_BITS + 1, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail,
-                        site, lane,
-                    )  # fmt: skip
-                else:
-                    find_flips(
-                        n, certain, bits, own, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
-                    )
-                flip(first, n, mine, w)
+            for chunk in range(start, stop, served):
+                of_chunk = min(served, stop - chunk)
+                at = fill_window(window, chunk, of_chunk, other, halo, 1 - colour, sides)
+                for first in range(chunk, chunk + of_chunk, BATCH):
+                    n = min(BATCH, chunk + of_chunk - first)
+                    sites = numbers[:n]
+                    for q in range(n):
+                        sites[q] = number + first + q
+                    place = at + 2 * WORD * (first - chunk)
+                    count_unlike(n, load(colour, first, n, mine, window, place, sides, seams, signs, w), w)
+                    if has_field:
+                        for e in range(ROW):
+                            w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
+                        find_flips_wide(
+                            n, COUNT_BITS + 1, certain, bits, own, used, sites, block, half_sweep, k0, k1, rounds, w,
+                            tail, site, lane,
+                        )  # fmt: skip
+                    else:
+                        find_flips(
+                            n, certain, bits, own, used, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
+                        )
+                    flip(first, n, mine, w)
+            if stop == groups:  # lanes that are no sites draw after those that are, and stay 0
+                for half in range(2):
+                    mine[2 * (groups - 1) + half] &= in_use(2 * (groups - 1) + half, lanes)
             half_sweep += ONE
 
 
@@ -240,6 +259,7 @@ def engine(
 
     numbers = plan.first_group, plan.all_groups + plan.first_group
     blocks = Blocks(plan.shape, full, dynamics, pool, plan.groups >= SPLIT_GROUPS, read, numbers=numbers)
+    blocks.state[..., -1, :] &= packing.lane_masks(plan.lanes)[-1]
     lattices = SiteLattices(plan, blocks, slab and slab.group)
     sweeper, count = SiteSweeper(plan, blocks, lattices), partial(counts, plan, blocks, lattices)
     parts = CpuParts(
@@ -252,20 +272,23 @@ def engine(
 class SiteLattices:
     """The words of a site-packed state and its signs in the form that kernels take.
 
-    Words are (samples, replicas, colours, groups, 2), signs (1 or samples, colour, slot, group, half), without slots
-    where no coupling is negative.
+    Words are (samples, replicas, colours, words), signs (1 or samples, colour, slot, word), without slots where no
+    coupling is negative; ``sides`` and ``seams`` are as ``sweep_site`` takes them.
     """
 
     def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
-        samples, replicas, colours, rows, width, _ = plan.shape
-        height = plan.sides[1]
-        self.sides = width, height, rows // height
-        self.words = blocks.state.reshape(samples, replicas, colours, plan.groups, 2)
-        self.signs = plan.signs.reshape(*plan.signs.shape[:3], plan.groups, 2)
-        self.halo = Halo(self.words, plan.edge, group)
+        self.sides, self.seams = sides_of(plan.sides), seams_of(plan.sides)
+        self.words, self.signs = blocks.state.reshape(*plan.shape[:3], -1), plan.signs
+        self.halo = Halo(self.words, plan.layer, plan.lanes, group)
 
     def signs_of(self, sample: int) -> Words:
         return np.asarray(self.signs[sample % len(self.signs)])
+
+
+def sides_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Sites of a colour in a row, rows in a plane and planes of a lattice of these sides."""
+    x, y, *z = shape
+    return x // 2, y, z[0] if z else 1
 
 
 def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices, samples: slice | None = None) -> Counts:
@@ -278,7 +301,8 @@ def counts(plan: SitePlan, blocks: Blocks, lattices: SiteLattices, samples: slic
     def count(part: int, sample: int, replica: int) -> None:
         lattice, signs = lattices.words[sample, replica], lattices.signs_of(sample)
         halo = lattices.halo.of(sample, replica)
-        totals[:, part, sample, replica] = count_site(lattice, halo, lattices.sides, signs, part, blocks.parts)
+        found = count_site(lattice, halo, lattices.sides, lattices.seams, signs, part, blocks.parts)
+        totals[:, part, sample, replica] = found
 
     blocks.each(count, blocks.parts)
     return plan.observables.counts(dict(zip(names, totals.sum(axis=1), strict=True)))
@@ -309,7 +333,8 @@ class SiteSweeper(CpuSweeper):
     ) -> None:
         sweep_site(
             self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
-            self.lattices.signs_of(sample), tuple(array[sample % len(array), replica] for array in self._tables),
+            self.lattices.seams, self.lattices.signs_of(sample),
+            tuple(array[sample % len(array), replica] for array in self._tables),
             self._plan.first_group, (self._plan.dynamics.counter_block(sample, replica), *self._source),
             np.uint64(half_sweep), count, (*colours, part, self._blocks.parts), self._plan.has_field,
         )  # fmt: skip
@@ -319,7 +344,8 @@ class CpuSiteComparison:
     """Comparison of copies at equal temperatures, of site-packed lattices."""
 
     def __init__(self, plan: SitePlan, lattices: SiteLattices) -> None:
-        self._shape, self._groups, self._sides, self._edge = plan.sides, plan.groups, lattices.sides, plan.edge
+        self._shape, self._sides, self._seams = plan.sides, lattices.sides, lattices.seams
+        self._first = plan.lanes - plan.layer  # of the last layer
         self._waves, self._bonds = waves(plan.model.lattice), plan.model.bonds
 
     def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
@@ -341,17 +367,17 @@ class CpuSiteComparison:
 
     def _differing_bonds(self, words: Words, one: Integers, other: Integers) -> Integers:
         """Return the bonds at which the products of both ends differ, (pairs,)."""
-        unsigned = np.empty((2, 0, self._groups, 2), np.uint64)
-        flat = words.reshape(len(words), 2, self._groups, 2)
+        unsigned = np.empty((2, 0, 0), np.uint64)
+        flat = words.reshape(len(words), 2, -1)
         lattices = (flat[a] ^ flat[b] for a, b in zip(one, other, strict=True))
-        halos = ((lattice, Halo.periodic(lattice, self._edge)) for lattice in lattices)
-        return np.array([count_site(*each, self._sides, unsigned, 0, 1)[1] for each in halos], np.int64)
+        halos = ((lattice, Halo.periodic(lattice, self._first)) for lattice in lattices)
+        counted = (count_site(*each, self._sides, self._seams, unsigned, 0, 1) for each in halos)
+        return np.array([unsatisfied for _, unsatisfied, _ in counted], np.int64)
 
     def _differing_in_layers(self, words: Words, one: Integers, other: Integers) -> list[Integers]:
         """Return the sites of each layer along each axis at which replicas differ, (layers, pairs)."""
         along = [np.zeros((one.size, side), np.int64) for side in (*self._shape, 1)[:3]]
         for p, (a, b) in enumerate(zip(one, other, strict=True)):
             differing = words[a] if b == REFERENCE else words[a] ^ words[b]
-            lattice = differing.reshape(2, math.prod(self._shape[1:]), -1)
-            set_in_layers(lattice, self._shape[1], *(counted[p] for counted in along))
+            set_in_layers(differing.reshape(2, -1), *self._sides[:2], *(counted[p] for counted in along))
         return [np.ascontiguousarray(counted.T) for counted in along[: len(self._shape)]]

@@ -23,22 +23,26 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, round_keys, struc
 from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.site_packed import signs_shape
+from spinsim.engine.layouts.site_packed import seams_of, signs_shape
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cuda_comparison import THREADS as COMPARE_THREADS
 from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison, Counting, Part, PartSums, Struct
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed import SitePlan
+from spinsim.engine.moves.metropolis.site_packed import SitePlan, sides_of
+from spinsim.engine.moves.metropolis.site_packed_rows_cuda import RowSweeps
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, Bits, of_site_packed, unpacked_spins
+from spinsim.packing import LANES, Bits, of_site_packed, rows_fill_groups, unpacked_spins
 from spinsim.parallel.group import Group
 
 SLAB: Final = struct_type(**dict.fromkeys(("width", "height", "depth", "first_row", "parity"), np.uint32))
+ANY_ROWS: Final = struct_type(
+    **dict.fromkeys(("width", "height", "depth", "groups", "repeating"), np.uint32), masks=ADDRESS
+)
 HALO: Final = struct_type(before=(ADDRESS, 2), after=(ADDRESS, 2), stride=SIZE)
 SIGNS: Final = struct_type(negative=ADDRESS, stride=SIZE)
 UNIFORM_TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, stride=SIZE)
@@ -58,6 +62,11 @@ def divisor(number: int) -> tuple[int, int]:
 
 
 COLOURS: Final = 2
+
+
+def edge_of(plan: SitePlan) -> int:
+    """Groups of a colour in a layer."""
+    return plan.layer // LANES
 
 
 class Halo:
@@ -82,12 +91,12 @@ class CopiedHalo(Halo):
 
     def __init__(self, plan: SitePlan, present: Any, group: Group) -> None:
         samples, replicas = plan.shape[:2]
-        lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), plan.edge
+        lattices, edge = present.reshape(samples, replicas, COLOURS, -1, 2), edge_of(plan)
         self._group = group
         self._edges = [(lattices[:, :, c, :edge], lattices[:, :, c, -edge:]) for c in range(COLOURS)]
-        self._neighbour_edges = cupy.zeros((2, COLOURS, samples, replicas, plan.edge, 2), cupy.uint64)
+        self._neighbour_edges = cupy.zeros((2, COLOURS, samples, replicas, edge_of(plan), 2), cupy.uint64)
         before, after = (tuple(of_colour.data.ptr for of_colour in side) for side in self._neighbour_edges)
-        super().__init__(record(HALO, before=before, after=after, stride=plan.edge))
+        super().__init__(record(HALO, before=before, after=after, stride=edge_of(plan)))
 
     def fetch(self, colour: int) -> None:
         first, last = (cupy.ascontiguousarray(layer) for layer in self._edges[colour])
@@ -117,7 +126,7 @@ class Flags:
 def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
     """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
     (start, groups), (next_start, next_groups) = before, after
-    last = tuple(start + 16 * (groups * (colour + 1) - plan.edge) for colour in range(COLOURS))
+    last = tuple(start + 16 * (groups * (colour + 1) - edge_of(plan)) for colour in range(COLOURS))
     first = tuple(next_start + 16 * next_groups * colour for colour in range(COLOURS))
     return record(HALO, before=last, after=first, stride=2 * groups)
 
@@ -160,8 +169,10 @@ class SiteLattices:
             raise InputError(f"{plan.model.sites} sites are too many for one GPU: at most 2^36 less one group on each")
         sides, (samples, replicas) = plan.sides, plan.shape[:2]
         self.dimension, self.count, self.is_signed = len(sides), samples * replicas, plan.is_signed
-        self.width, self.height = sides[0] // (2 * LANES), sides[1]
-        self.depth = sides[2] if self.dimension == 3 else 1
+        self.fills_groups = rows_fill_groups(sides)
+        if not self.fills_groups and plan.lanes >= 2**31:
+            raise InputError(f"{plan.model.sites} sites are too many in rows of {sides[0]}: take a multiple of 256")
+        self.in_row, self.height, self.depth = sides_of(sides)  # sites of a colour in a row, rows in a plane, planes
         words = prod(plan.shape) + (prod(signs_shape(plan.model, plan.rows)) if plan.is_signed else 0)
         require_memory(queue.device, 8 * words, f"the state of {plan.model.name}")
         self._signs = self._signs_of_model()
@@ -174,14 +185,32 @@ class SiteLattices:
                 queue.start_at_random(self.present.reshape(samples, replicas, 2 * plan.groups, 2), lanes)
             else:
                 self._start_slabs(lanes)
+        self.present[..., -1, :] &= cupy.asarray(packing.lane_masks(plan.lanes)[-1])
         self.halo = halo_of(plan, self.present, queue, group)
-        self.slab = record(
-            SLAB, width=self.width, height=self.height, depth=self.depth, first_row=plan.first_group // self.width,
-            parity=0,
-        )  # fmt: skip
+        self.geometry = self._slab() if self.fills_groups else self._any_rows()
+        self.kind = "Slab" if self.fills_groups else "AnyRows"  # of its geometry
         stride = 4 * self.dimension * plan.groups if len(self._signs) > 1 else 0
         signs = record(SIGNS, negative=self._signs, stride=stride)
-        self.arguments = {"state": self.present, "slab": self.slab, "halo": self.halo.record, "signs": signs}
+        self.arguments = {"state": self.present, "slab": self.geometry, "halo": self.halo.record, "signs": signs}
+
+    @property
+    def width(self) -> int:
+        """Groups in a row, where rows fill them."""
+        return self.in_row // LANES
+
+    def _slab(self) -> npt.NDArray[np.void]:
+        return record(
+            SLAB, width=self.width, height=self.height, depth=self.depth,
+            first_row=self.plan.first_group // self.width, parity=0,
+        )  # fmt: skip
+
+    def _any_rows(self) -> npt.NDArray[np.void]:
+        masks, repeating = seams_of(self.plan.sides)
+        self._masks = cupy.asarray(np.ascontiguousarray(masks[..., :repeating].transpose(0, 2, 1)))
+        return record(
+            ANY_ROWS, width=self.in_row, height=self.height, depth=self.depth, groups=self.plan.groups,
+            repeating=repeating, masks=self._masks,
+        )  # fmt: skip
 
     def _signs_of_model(self) -> Any:
         """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
@@ -193,7 +222,7 @@ class SiteLattices:
         signs = cupy.empty(signs_shape(plan.model, plan.rows), cupy.uint64)
         shape, words = (*lattice.shape, 1), signs[0].size
         Launch(self._queue.device, "metropolis/site_packed_signs.cu", instance("draw_signs", self.dimension), {
-            "signs": signs, "words": np.uint64(words), "width": np.uint32(self.width), "height": np.uint32(shape[1]),
+            "signs": signs, "words": np.uint64(words), "width": np.uint32(self.in_row), "height": np.uint32(shape[1]),
             "depth": np.uint32(shape[2]), "first_row": np.uint32(plan.rows.start), "rows": np.uint32(len(plan.rows)),
             "first_sample": np.uint32(drawn.first), "limit": np.uint64(drawn.limit), "key": round_keys(drawn.seed),
         })(self._queue.stream, (-(-words // DRAW_THREADS), len(signs), 1), DRAW_THREADS)  # fmt: skip
@@ -211,9 +240,10 @@ class SiteLattices:
     @cached_property
     def _count(self) -> tuple[Launch, int]:
         """The counting kernel and how many of its blocks share a lattice."""
-        expression = instance("count_site", self.dimension, self.is_signed)
+        expression = instance("count_site", self.dimension, self.is_signed, self.kind)
         launch = Launch(self._queue.device, "measuring/count_site_packed.cu", expression, {
-            **self.arguments, "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
+            **{name: self.arguments[name] for name in ("state", "halo", "signs")}, "lattice": self.geometry,
+            "up": np.uint64(0), "unsatisfied": np.uint64(0), "up_first": np.uint64(0),
         })  # fmt: skip
         most = max(1, COUNT_BLOCKS * multiprocessors(self._queue.device) // self.count)
         return launch, min(most, -(-self.plan.groups // COUNT_THREADS))
@@ -258,19 +288,19 @@ TILES_A_THREAD: Final = 16  # of rows of a column of words
 MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 
-def compare_lattices(comparison: Compared, slab: npt.NDArray[np.void]) -> Comparison:
+def compare_lattices(comparison: Compared, lattices: SiteLattices) -> Comparison:
     sites = comparison.model.sites
     sums = PartSums(
         comparison, [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
     )
-    return Comparison(comparison, sums, LatticeCounting(comparison, sums, slab))
+    return Comparison(comparison, sums, LatticeCounting(comparison, sums, lattices))
 
 
 class LatticeCounting(Counting):
     """Counts where copies differ, by whole words, row by row."""
 
-    def __init__(self, comparison: Compared, part_sums: PartSums, slab: npt.NDArray[np.void]) -> None:
-        self._comparison, self._part_sums, self._words = comparison, part_sums, comparison.model.sites // LANES
+    def __init__(self, comparison: Compared, part_sums: PartSums, lattices: SiteLattices) -> None:
+        self._comparison, self._part_sums, self._words = comparison, part_sums, 2 * lattices.plan.groups
         state, pairs, first = np.uint64(0), comparison.tempering.pairs(0), np.uint32(0)
         if not comparison.full:
             self._add = self._kernel("differing_lattices", {
@@ -278,16 +308,19 @@ class LatticeCounting(Counting):
             })  # fmt: skip
             self._layers: list[Launch] = []
             return
-        self._add = self._kernel(instance("differing_bonds", len(comparison.sides)), {
-            "state": state, "slab": slab, "pairs": pairs, "same": np.uint64(0),
+        geometry, kind, edge = lattices.geometry, lattices.kind, np.uint32(edge_of(lattices.plan))
+        self._add = self._kernel(instance("differing_bonds", len(comparison.sides), kind), {
+            "state": state, "geometry": geometry, "layer": edge, "pairs": pairs, "same": np.uint64(0),
         })  # fmt: skip
-        lattices = {"state": state, "slab": slab, "first": first, "pairs": pairs}
+        given = {"state": state, "geometry": geometry, "first": first, "pairs": pairs}
         z = part_sums.sums[2] if len(comparison.sides) > 2 else np.uint64(0)
         tiles = -(-comparison.model.sites // (2 * comparison.sides[0] * TILE))
         stripes = np.uint32(-(-tiles // TILES_A_THREAD))
         self._layers = [
-            self._kernel("layers_of_rows", lattices | {"along_y": part_sums.sums[1], "along_z": z}),
-            self._kernel("layers_of_columns", lattices | {"along_x": part_sums.sums[0], "stripes": stripes}),
+            self._kernel(instance("layers_of_rows", kind), given | {"along_y": part_sums.sums[1], "along_z": z}),
+            self._kernel(
+                instance("layers_of_columns", kind), given | {"along_x": part_sums.sums[0], "stripes": stripes}
+            ),
         ]
 
     def _kernel(self, expression: str, arguments: dict[str, Any]) -> Launch:
@@ -324,7 +357,7 @@ HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
-    """The engine of couplings of one magnitude and a uniform field on lattices whose ``rows_can_be_packed``."""
+    """The engine of couplings of one magnitude and a uniform field on periodic lattices of even sides."""
     plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
     check_grid(model.samples, replicas)
     with queue.here():
@@ -333,7 +366,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
         counting = CudaCounting(queue.stream, plan.observables, shape, replicas, lattices.add)
 
     def compare(tempering: CudaTempering, wanted: Quantities) -> Comparison:
-        return compare_lattices(Compared(device, model, tempering, wanted), lattices.slab)
+        return compare_lattices(Compared(device, model, tempering, wanted), lattices)
 
     sweeper = SiteSweeper(queue, lattices)
     parts = CudaParts(
@@ -381,13 +414,25 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
     return Share(shared, between, edges, each, used, min(reach, used // 2))
 
 
+def tables_record(plan: SitePlan, tables: list[Any]) -> npt.NDArray[np.void]:
+    """Addresses of tables, which the caller keeps."""
+    always, planes, thresholds = tables
+    stride = plan.replicas if len(always) > 1 else 0
+    return record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
+
+
+def half_sweeps_a_launch(plan: SitePlan) -> int:
+    updates = packing.LANES * prod(plan.shape[:2]) * plan.groups
+    return max(1, min(UPDATES_A_LAUNCH // updates, HALF_SWEEPS_A_LAUNCH))
+
+
 class SharedSweeps:
     """Sweeps at the temperatures of tables, by as many blocks as the device holds at once."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
         self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
         self._halo = lattices.halo
-        self._tables = tables  # the record holds addresses alone
+        self._tables = tables
         blocks = BLOCKS
         while True:
             self._share = share = share_out(lattices, blocks, multiprocessors(queue.device))
@@ -402,9 +447,7 @@ class SharedSweeps:
 
     def _ready(self, queue: Queue, lattices: SiteLattices, share: Share, kind: Kind) -> Launch:
         plan, dimension, signed, slots = self._plan, lattices.dimension, lattices.is_signed, 2 * lattices.dimension
-        always, planes, thresholds = self._tables
-        stride = plan.replicas if len(always) > 1 else 0
-        tables = record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
+        tables = tables_record(plan, self._tables)
         barrier = NEIGHBOUR_BARRIER if share.layers == 1 else LATTICE_BARRIER
         slabs = lattices.halo.flags is not None
         if slabs:
@@ -418,9 +461,9 @@ class SharedSweeps:
         }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
-        most = min(UPDATES_A_LAUNCH // (packing.LANES * self._plan.groups * self._count), HALF_SWEEPS_A_LAUNCH)
+        most = half_sweeps_a_launch(self._plan)
         while half_sweeps:
-            several = min(half_sweeps, max(1, most))
+            several = min(half_sweeps, most)
             if self._halo.is_copied:
                 several = 1
                 self._halo.fetch(1 - half_sweep % 2)
@@ -454,26 +497,37 @@ class SiteSweeper(CudaSweeper):
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
         self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
-        self._sweeps: SharedSweeps
+        self._sweeps: SharedSweeps | RowSweeps
         self._lay: Launch | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         values = check_beta(beta, self._plan.replicas)
         arrays = [cupy.asarray(array) for array in self._plan.tables(values[None])]
-        self._sweeps, self._lay = SharedSweeps(self._queue, self._lattices, arrays, self._plan.kind(values)), None
+        self._sweeps, self._lay = self._sweeps_at(arrays, self._plan.kind(values)), None
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         of_one = plan.tables(np.zeros((1, 1)))  # at any temperature: for its shapes and types
         always, planes, thresholds = arrays = [cupy.empty((*parts, *a.shape[2:]), a.dtype) for a in of_one]
-        self._sweeps = SharedSweeps(self._queue, self._lattices, arrays, plan.kind(beta))
+        self._sweeps = self._sweeps_at(arrays, plan.kind(beta))
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
             "ladder": record(LADDER, limits=limits, certain=certain, temperatures=beta.size), "place": places.place,
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
+
+    def _sweeps_at(self, tables: list[Any], kind: Kind) -> SharedSweeps | RowSweeps:
+        lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold addresses alone
+        if lattices.fills_groups:
+            return SharedSweeps(self._queue, lattices, tables, kind)
+        given = {
+            "state": lattices.present, "rows": lattices.geometry, "signs": lattices.arguments["signs"],
+            "tables": tables_record(plan, tables),
+        }  # fmt: skip
+        rule = lattices.dimension, lattices.is_signed, plan.has_field
+        return RowSweeps(self._queue, given, plan.shape, rule, kind, THREADS, half_sweeps_a_launch(plan))
 
     def lay_tables(self) -> None:
         if self._lay is not None:

@@ -23,8 +23,8 @@ class Sites:
         self.shape, self.parity = shape, (y + z) % 2
         self.colour = (x + y + z) % 2
         self.lane = site // shape[0] * (shape[0] // 2) + x // 2
-        self.groups = site.size // 256
-        self.place = self.colour * (site.size // 2) + self.lane
+        self.groups = -(-site.size // 256)
+        self.place = self.colour * self.groups * 128 + self.lane
 
     def slot(self, edges: npt.NDArray[np.int32], number: npt.NDArray[np.int64]) -> Any:
         """Sites of colour 0 of bonds, and the slot of each there; bond d s + a is that of site s along axis a."""
@@ -44,7 +44,8 @@ def move(spins: npt.NDArray[np.int8], beta: Any, model: ss.Ising, name: str, see
     kind, sites, moved = KINDS.index(name), Sites(model.lattice.shape), spins.copy()
     zero, slot = sites.slot(model.graph.edges, np.arange(model.bonds))
     couplings, fields, ghost = model.integer_couplings(sample), model.integer_fields(sample), model.sites
-    place = np.concatenate([slot * sites.groups * 128 + sites.lane[zero], model.bonds + sites.place])
+    of_colour = sites.groups * 128
+    place = np.concatenate([slot * of_colour + sites.lane[zero], 2 * len(sites.shape) * of_colour + sites.place])
     ends = np.concatenate([model.graph.edges, np.stack([np.arange(ghost), np.full(ghost, ghost)], axis=1)])
     values = np.concatenate([couplings, fields])
     groups = np.arange(2 * len(sites.shape) * sites.groups + 2 * sites.groups)

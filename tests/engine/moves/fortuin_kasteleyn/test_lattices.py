@@ -6,6 +6,7 @@ import lattice_oracle as oracle
 import numpy as np
 import numpy.typing as npt
 import pytest
+from engines import ANY_ROWS
 from several import on_cpus
 
 import spinsim as ss
@@ -51,6 +52,12 @@ def test_same_as_oracle(name: str, device: str) -> None:
         batch = Batch(before, model, place, Moment(LADDER, time, 77))
         move.apply(batch)
         np.testing.assert_array_equal(batch.spins, after)
+
+
+@pytest.mark.parametrize("name", ANY_ROWS)
+def test_rows_that_begin_within_words(any_rows: None, device: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODELS, name, ANY_ROWS[name])
+    test_same_as_oracle(name, device)
 
 
 def log_partition(model: ss.Ising, beta: float) -> float:
