@@ -3,7 +3,7 @@
 #include "bits/counters.cuh"
 #include "packing/any_rows.cuh"
 
-constexpr int THREADS = HOST(engine.moves.metropolis.site_packed_cuda.COUNT_THREADS), WARPS = THREADS / 32;
+constexpr int THREADS = HOST(engine.moves.metropolis.site_packed.cuda.COUNT_THREADS), WARPS = THREADS / 32;
 
 // Returns the number of set bits of all words: carry-save adders leave few words to count.
 template <int ITEMS>

@@ -23,7 +23,7 @@ struct Divisor {
         return q * number > n ? q - 1 : q;
     }
 };
-CHECK_STRUCT(Divisor, engine.moves.metropolis.site_packed_cuda.DIVISOR);
+CHECK_STRUCT(Divisor, engine.moves.metropolis.site_packed.cuda.DIVISOR);
 
 // Says how warps share a lattice, cut into layers: rows, or planes in three dimensions. A tile has `columns` neighbouring
 // groups (a power of two that divides a layer, at most 32) of 32 / columns pairs of layers, or of as many single layers where
@@ -33,7 +33,7 @@ struct Share {
     u32 columns, tiles;
     Divisor across, width;  // tiles side by side in a layer, groups in a row
 };
-CHECK_STRUCT(Share, engine.moves.metropolis.site_packed_cuda.SHARE);
+CHECK_STRUCT(Share, engine.moves.metropolis.site_packed.cuda.SHARE);
 
 // Is one thread's place in a tile: a group of the layer `first`, and the same one of the next layer where layers come in pairs.
 template <int DIMENSION, int LAYERS>

@@ -2,7 +2,7 @@
 #pragma once
 #include "metropolis/group.cuh"
 
-constexpr u32 THREADS = HOST(engine.moves.metropolis.site_packed_cuda.THREADS);
+constexpr u32 THREADS = HOST(engine.moves.metropolis.site_packed.cuda.THREADS);
 
 // Gives the tables of every replica: planes[part][plane][class] and always[part][class] are 0 or all ones.
 struct UniformTables {
@@ -12,7 +12,7 @@ struct UniformTables {
 
     __device__ __forceinline__ size_t part(u32 sample, u32 replica) const { return sample * stride + replica; }
 };
-CHECK_STRUCT(UniformTables, engine.moves.metropolis.site_packed_cuda.UNIFORM_TABLES);
+CHECK_STRUCT(UniformTables, engine.moves.metropolis.site_packed.cuda.UNIFORM_TABLES);
 
 // Holds the rows of one replica in shared memory; those of planes as sums where classes have two bits.
 template <typename R, bool SUMS = R::BITS == 2>

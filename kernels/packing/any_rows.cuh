@@ -19,7 +19,7 @@ struct AnyRows {
         return make_uint4(first(0), first(32), first(64), first(96));
     }
 };
-CHECK_STRUCT(AnyRows, engine.moves.metropolis.site_packed_cuda.ANY_ROWS);
+CHECK_STRUCT(AnyRows, engine.moves.metropolis.site_packed.cuda.ANY_ROWS);
 
 __device__ __forceinline__ uint4 used_lanes(const Slab&, u32) { return make_uint4(~0u, ~0u, ~0u, ~0u); }
 __device__ __forceinline__ uint4 used_lanes(const AnyRows& rows, u32 g) { return rows.used(g); }

@@ -11,21 +11,21 @@ struct Slab {
     __device__ __forceinline__ u32 layer(int dimension) const { return dimension == 3 ? width * height : width; }
     __device__ __forceinline__ u32 layers(int dimension) const { return dimension == 3 ? depth : height; }
 };
-CHECK_STRUCT(Slab, engine.moves.metropolis.site_packed_cuda.SLAB);
+CHECK_STRUCT(Slab, engine.moves.metropolis.site_packed.cuda.SLAB);
 
 // Rows (planes, in three dimensions) of each colour next to the slab, from (sample, replica) to the next `stride` apart.
 struct Halo {
     const uint4 *before[2], *after[2];
     size_t stride;
 };
-CHECK_STRUCT(Halo, engine.moves.metropolis.site_packed_cuda.HALO);
+CHECK_STRUCT(Halo, engine.moves.metropolis.site_packed.cuda.HALO);
 
 // Negative couplings: [colour][slot][row][q], from sample to sample `stride` apart (0: all share them).
 struct Signs {
     const uint4* negative;
     size_t stride;
 };
-CHECK_STRUCT(Signs, engine.moves.metropolis.site_packed_cuda.SIGNS);
+CHECK_STRUCT(Signs, engine.moves.metropolis.site_packed.cuda.SIGNS);
 
 // Returns the words one lane further: of lane i + 1 (`up`; the next group's first bit comes in) or i - 1.
 __device__ __forceinline__ uint4 next_in_row(const uint4& v, const uint4& edge, bool up) {

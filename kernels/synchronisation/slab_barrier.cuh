@@ -44,4 +44,4 @@ struct SlabBarrier {
         asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(now) : "l"(flag) : "memory");
     }
 };
-CHECK_STRUCT(SlabBarrier, engine.moves.metropolis.site_packed_cuda.SLAB_BARRIER);
+CHECK_STRUCT(SlabBarrier, engine.moves.metropolis.site_packed.cuda.SLAB_BARRIER);

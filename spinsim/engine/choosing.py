@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from spinsim import rng
-from spinsim.engine.moves.metropolis import dense, site_packed, unpacked
+from spinsim.engine.moves.metropolis import dense, unpacked
 from spinsim.engine.moves.metropolis.replica_packed.update import ANISOTROPIC, REPLICA_PACKED
+from spinsim.engine.moves.metropolis.site_packed.update import UPDATE as SITE_PACKED
 from spinsim.engine.update import ModelSizes, Sizes, Update
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
@@ -17,7 +18,7 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
 UPDATES: Final[tuple[Update, ...]] = (
-    *(ANISOTROPIC, site_packed.UPDATE, dense.UPDATE, REPLICA_PACKED, dense.ON_CPU, unpacked.UPDATE),
+    *(ANISOTROPIC, SITE_PACKED, dense.UPDATE, REPLICA_PACKED, dense.ON_CPU, unpacked.UPDATE),
 )
 """All updates, the fastest first; the last one can do everything. The first is for models that state terms alone."""
 

@@ -9,8 +9,8 @@ import spinsim as ss
 from spinsim.engine import Dynamics
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.site_packed import build_signs
-from spinsim.engine.moves.metropolis.site_packed import SitePlan
-from spinsim.engine.moves.metropolis.site_packed_cuda import SiteLattices
+from spinsim.engine.moves.metropolis.site_packed.cuda import SiteLattices
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan
 from spinsim.model.ising import Ising
 
 MODELS = {

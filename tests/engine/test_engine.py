@@ -11,7 +11,6 @@ from engines import ANY_ROWS, GENERAL, PACKED, SITE, check_counts, configuration
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed_cuda import place_of
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.metropolis import site_packed as site_engine
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     PLACE,
@@ -22,6 +21,7 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     site_records,
 )
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
+from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
@@ -209,8 +209,8 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis import site_packed_cuda as cuda_site
     from spinsim.engine.moves.metropolis import unpacked_cuda as cuda_general
+    from spinsim.engine.moves.metropolis.site_packed import cuda as cuda_site
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
     monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)

@@ -30,7 +30,7 @@ from spinsim.engine.moves.metropolis.classes import (
     lay_one_temperature,
 )
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
-from spinsim.engine.moves.metropolis.site_packed import build_site_tables
+from spinsim.engine.moves.metropolis.site_packed.update import build_site_tables
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph, colouring
 from spinsim.model.lattice import Lattice, cubic

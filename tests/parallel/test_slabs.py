@@ -116,8 +116,8 @@ def test_slabs_of_ranks_on_two_gpus(do, tmp_path: Path, ranks: int, gpus: int, c
     """In each other's memory, and by copies: NCCL's between ranks."""
     code = "from spinsim.engine.split import slabs\nslabs.SMALLEST = 256\n"
     if copied:
-        code += "from spinsim.engine.moves.metropolis import site_packed_cuda\n"
-        code += "site_packed_cuda.reach = lambda *given: None\n"
+        code += "from spinsim.engine.moves.metropolis.site_packed import cuda\n"
+        code += "cuda.reach = lambda *given: None\n"
     line = "anneal --size 2048x1030 --couplings pm-j --replicas 1 --steps 3 --sweeps 40 --device cuda --quiet"
     found = on_ranks(ranks, tmp_path, f"{line} --gpus {gpus} --out a.h5", code)
     assert found.status == 0, found.err

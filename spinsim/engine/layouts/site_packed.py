@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.engine.layouts.replica_packed import BATCH, ONE, ROW, ZERO
-from spinsim.engine.measuring.cpu_comparison import HALF, transpose
 from spinsim.engine.moves.metropolis.steps import NEAR, SPIN, WIDE_WORDS, mux, unlike
 from spinsim.engine.update import Sizes
 from spinsim.machine.compiled import kernel, part
@@ -238,14 +237,10 @@ def load(colour, first, n, own, window, at, sides, seams, signs, w):  # type: ig
     return slots
 
 
-@kernel
-def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds (each has one end of colour 0) and spins +1 of colour 0, of one replica.
-
-    Of each colour's groups those of part ``index`` of ``parts`` are counted. Arguments as in ``sweep_site``.
-    """
-    w = np.empty(WIDE_WORDS, np.uint64)
-    groups = state.shape[1] // 2
+@part
+def count_lattice(w, room, state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
+    """``count_site`` with scratch and a window."""
+    (window, served), groups = room, state.shape[1] // 2
     _, _, lanes = lanes_of(sides)
     up, unsatisfied, up_first = ZERO, ZERO, ZERO
     start, stop = groups * index // parts, groups * (index + 1) // parts
@@ -254,8 +249,7 @@ def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[
             up += set_bits(state[colour, k])
         if colour == 0:
             up_first = up
-    window, served = window_of(sides, stop - start)
-    for chunk in range(start, stop, max(served, 1)):
+    for chunk in range(start, stop, served):
         of_chunk = min(served, stop - chunk)
         at = fill_window(window, chunk, of_chunk, state[1], halo, 1, sides)
         for first in range(chunk, chunk + of_chunk, BATCH):
@@ -275,51 +269,35 @@ def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[
 
 
 @kernel
-def differing_lattices(state, one, other, count):  # type: ignore[no-untyped-def]
-    """The sites at which replicas of ``state`` uint64 (replicas, words), a bit a site, differ."""
-    for p in range(one.size):
-        a, b = state[one[p]], state[other[p]]
-        total = np.int64(0)
-        for i in range(a.size):
-            total += np.int64(set_bits(a[i] ^ b[i]))
-        count[p] = total
+def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
+    """Spins +1, unsatisfied bonds (each has one end of colour 0) and spins +1 of colour 0, of one replica.
 
-
-@part
-def set_in(words, at, count):  # type: ignore[no-untyped-def]
-    """The bits set among ``count`` from bit ``at`` on."""
-    total = ZERO
-    for k in range(0, count, WORD):
-        total += set_bits(bits_at(words, at + k) & (ALL >> np.uint64(max(0, WORD - (count - k)))))
-    return np.int64(total)
+    Of each colour's groups those of part ``index`` of ``parts`` are counted. Arguments as in ``sweep_site``.
+    """
+    w, room = np.empty(WIDE_WORDS, np.uint64), window_of(sides, state.shape[1] // 2)
+    return count_lattice(w, room, state, halo, sides, seams, signs, index, parts)
 
 
 @kernel
-def set_in_layers(lattice, width, height, along_x, along_y, along_z):  # type: ignore[no-untyped-def]
-    """Add to each axis's layers the bits set in a site-packed ``lattice``, uint64 (colours, words).
+def count_lattices(sides, seams, signs, weights, constants, state, first, numbers):  # type: ignore[no-untyped-def]
+    """Set ``numbers`` (numbers, samples, replicas) of ``state`` (samples, replicas, colours, words).
 
-    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
+    ``weights`` (numbers, 3) are of what ``count_site`` counts, ``constants`` (numbers,) are added; ``first`` is the
+    number of the first sample, which may come again after the last one.
     """
-    rows = along_y.size * along_z.size
-    for row in range(rows):
-        count = set_in(lattice[0], row * width, width) + set_in(lattice[1], row * width, width)
-        along_y[row % height] += count
-        along_z[row // height] += count
-    turned, half = np.empty(HALF, np.uint64), height // 2
-    for colour in range(2):
-        for parity in range(2):
-            for i in range(0, width, HALF):
-                used = ALL >> np.uint64(max(0, HALF - (width - i)))
-                for first in range(0, rows // 2, HALF):
-                    n = min(HALF, rows // 2 - first)
-                    for q in range(n):
-                        z = (first + q) // half
-                        y = 2 * ((first + q) % half) + (z + parity) % 2
-                        turned[q] = bits_at(lattice[colour], (y + height * z) * width + i) & used
-                    turned[n:] = np.uint64(0)
-                    transpose(turned)
-                    for b in range(min(HALF, width - i)):
-                        along_x[2 * (i + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
+    w, room = np.empty(WIDE_WORDS, np.uint64), window_of(sides, state.shape[3] // 2)
+    _, layer, lanes = lanes_of(sides)
+    for k in range(state.shape[0]):
+        negative = signs[(first + k) % signs.shape[0]]
+        for r in range(state.shape[1]):
+            lattice = state[k, r]
+            halo = (lattice, lattice, lanes - layer)
+            sums = count_lattice(w, room, lattice, halo, sides, seams, negative, 0, 1)
+            for number in range(numbers.shape[0]):
+                of_all = constants[number]
+                for each in range(3):
+                    of_all += weights[number, each] * sums[each]
+                numbers[number, k, r] = of_all
 
 
 class Halo:

@@ -54,7 +54,8 @@ from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
     WOLFF,
     find,
 )
-from spinsim.engine.moves.metropolis.site_packed import SiteSweeper, sides_of
+from spinsim.engine.moves.metropolis.site_packed.cpu import SiteSweeper
+from spinsim.engine.moves.metropolis.site_packed.update import sides_of
 from spinsim.engine.moves.metropolis.steps import FLIP, UNDECIDED, WIDE_WORDS, mux, prefixes, random_words, unlike
 from spinsim.engine.moves.move import Batch, FastPath, Moment
 from spinsim.engine.update import ModelSizes

@@ -18,7 +18,7 @@ from spinsim.engine.cuda import CudaParts
 from spinsim.engine.cuda_queue import GRID_LIMIT
 from spinsim.engine.moves.fortuin_kasteleyn.clusters import KINDS, SEEDED, SWENDSEN_WANG, WOLFF
 from spinsim.engine.moves.fortuin_kasteleyn.lattice import chances, check_sites, field_of
-from spinsim.engine.moves.metropolis.site_packed_cuda import SiteLattices
+from spinsim.engine.moves.metropolis.site_packed.cuda import SiteLattices
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 

@@ -30,8 +30,8 @@ from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison,
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed import SitePlan, sides_of
-from spinsim.engine.moves.metropolis.site_packed_rows_cuda import RowSweeps
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps
+from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
 from spinsim.errors import InputError

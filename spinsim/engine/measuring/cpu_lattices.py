@@ -1,0 +1,153 @@
+"""At how many sites or bonds site-packed replicas differ, on a CPU, and the modes that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from spinsim.engine.layouts.replica_packed import ZERO
+from spinsim.engine.layouts.site_packed import (
+    ALL,
+    WORD,
+    Seams,
+    Words,
+    bits_at,
+    count_lattice,
+    lanes_of,
+    window_of,
+)
+from spinsim.engine.measuring.correlations import waves
+from spinsim.engine.measuring.cpu import Compared, Integers
+from spinsim.engine.measuring.cpu_comparison import HALF, transpose
+from spinsim.engine.moves.metropolis.steps import WIDE_WORDS
+from spinsim.machine.compiled import kernel, part
+from spinsim.machine.intrinsics import set_bits
+from spinsim.model.lattice import Lattice
+
+
+@part
+def set_in(words, at, count):  # type: ignore[no-untyped-def]
+    """The bits set among ``count`` from bit ``at`` on."""
+    total = ZERO
+    for k in range(0, count, WORD):
+        total += set_bits(bits_at(words, at + k) & (ALL >> np.uint64(max(0, WORD - (count - k)))))
+    return np.int64(total)
+
+
+@part
+def set_in_layers(lattice, sides, turned, along):  # type: ignore[no-untyped-def]
+    """Set ``along`` (axes, layers) to the bits of each layer that are set in a ``lattice`` (colours, words).
+
+    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
+    """
+    width, height, depth = sides
+    rows, half = height * depth, height // 2
+    for axis in range(along.shape[0]):
+        for layer in range(along.shape[1]):
+            along[axis, layer] = 0
+    for row in range(rows):
+        count = set_in(lattice[0], row * width, width) + set_in(lattice[1], row * width, width)
+        along[1, row % height] += count
+        if depth > 1:
+            along[2, row // height] += count
+    for colour in range(2):
+        for parity in range(2):
+            for i in range(0, width, HALF):
+                used = ALL >> np.uint64(max(0, HALF - (width - i)))
+                for first in range(0, rows // 2, HALF):
+                    n = min(HALF, rows // 2 - first)
+                    for q in range(n):
+                        z = (first + q) // half
+                        y = 2 * ((first + q) % half) + (z + parity) % 2
+                        turned[q] = bits_at(lattice[colour], (y + height * z) * width + i) & used
+                    turned[n:] = ZERO
+                    transpose(turned)
+                    for b in range(min(HALF, width - i)):
+                        along[0, 2 * (i + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
+
+
+@part
+def squared_mode(along, layers, size, wave):  # type: ignore[no-untyped-def]
+    """|sum over x of v_x exp(i k x)|^2, v_x = size - 2 along[x], added up in the order of x.
+
+    Plain IEEE operations, none fused: a GPU finds the same bits.
+    """
+    real, imaginary = 0.0, 0.0
+    for x in range(layers):
+        value = np.float64(size - 2 * along[x])
+        real += value * wave[0, x]
+        imaginary += value * wave[1, x]
+    return real * real + imaginary * imaginary
+
+
+@kernel
+def compare_lattices(  # type: ignore[no-untyped-def]
+    sides, seams, layers, wave, state, holder, overlap, link_overlap, modes, begin, end
+):
+    """Compare copies of samples from ``begin`` to before ``end`` at equal temperatures, as ``Compared`` has results.
+
+    Args:
+        layers: Along each axis, (axes,).
+        wave: Cosines and sines of each axis at its layers, (axes, 2, most layers).
+        state: Of these samples, (samples, replicas, colours, words).
+        holder: Replicas at each temperature, (all samples, copies, temperatures).
+    """
+    copies, temperatures = holder.shape[1:]
+    pairs, in_modes, words = overlap.shape[1], modes.shape[2] if modes.shape[0] else 0, state.shape[3]
+    _, layer, lanes = lanes_of(sides)
+    lattice, turned = np.empty((2, words), np.uint64), np.empty(HALF, np.uint64)
+    w, room, signs = np.empty(WIDE_WORDS, np.uint64), window_of(sides, words // 2), np.empty((2, 0, 0), np.uint64)
+    along = np.empty((layers.size, wave.shape[2]), np.int64)
+    for sample in range(begin, end):
+        of_sample, pair = state[sample - begin], 0
+        for one in range(copies):
+            for other in range(one + 1, copies if pairs else 0):
+                for t in range(temperatures):
+                    a, b, differing = of_sample[holder[sample, one, t]], of_sample[holder[sample, other, t]], ZERO
+                    for colour in range(2):
+                        for k in range(words):
+                            lattice[colour, k] = a[colour, k] ^ b[colour, k]
+                            differing += set_bits(lattice[colour, k])
+                    overlap[sample, pair, t] = 2 * lanes - 2 * np.int64(differing)
+                    if link_overlap.shape[1]:
+                        halo = (lattice, lattice, lanes - layer)
+                        _, bonds, _ = count_lattice(w, room, lattice, halo, sides, seams, signs, 0, 1)
+                        link_overlap[sample, pair, t] = 2 * lanes * layers.size - 2 * bonds
+                    if in_modes:
+                        set_in_layers(lattice, sides, turned, along)
+                        for axis in range(layers.size):
+                            size = 2 * lanes // layers[axis]
+                            modes[axis, sample, pair, t] = squared_mode(along[axis], layers[axis], size, wave[axis])
+                pair += 1
+        for copy in range(copies if in_modes > pairs else 0):
+            for t in range(temperatures):
+                set_in_layers(of_sample[holder[sample, copy, t]], sides, turned, along)
+                for axis in range(layers.size):
+                    size = 2 * lanes // layers[axis]
+                    mode = squared_mode(along[axis], layers[axis], size, wave[axis])
+                    modes[axis, sample, pairs + copy, t] = mode
+
+
+class CpuLatticeComparison:
+    """Comparison of copies at equal temperatures, by site-packed words; arguments are those of sweeps."""
+
+    def __init__(self, lattice: Lattice, sides: tuple[int, int, int], seams: Seams) -> None:
+        self._lattice, self._sides, self._seams = lattice, sides, seams
+
+    @cached_property
+    def _kernel(self) -> Callable[..., None]:
+        of_axes = waves(self._lattice)
+        wave = np.zeros((len(of_axes), 2, max(self._lattice.shape)))
+        for axis, one in enumerate(of_axes):
+            wave[axis, :, : one.shape[1]] = one
+        kernel: Callable[..., None] = compare_lattices.given(
+            self._sides, self._seams, np.array(self._lattice.shape, np.int64), wave
+        )
+        return kernel
+
+    def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
+        """Fill in the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
+        state = words.reshape(*words.shape[:3], -1)
+        self._kernel(state, holder, *results, samples.start, samples.stop)
