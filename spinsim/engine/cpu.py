@@ -14,7 +14,7 @@ import numpy.typing as npt
 from spinsim.engine.dynamics import NO_TEMPERATURE, Dynamics
 from spinsim.engine.given import apply_in_host_memory
 from spinsim.engine.measuring.correlations import WITHOUT_TIMES, Quantities
-from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement, Successions
+from spinsim.engine.measuring.cpu import Compare, CpuMeasuring, HostSquares, Measurement, Succession, Successions
 from spinsim.engine.measuring.cpu_reduction import HostReduction
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.engine.measuring.sums import Counts
@@ -297,15 +297,31 @@ class CpuEngine(Engine):
         is_little = self._threads.alone(words, self.model.samples) and count * self._measured_bytes <= SMALL_BYTES
         return count > 1 and is_plain and adds and is_little
 
+    def temper_together(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+    ) -> LadderMeasurement | None:  # fmt: skip
+        words = self._sweeper.words_of_round(sweeps) if rounds else None
+        if words is None or not self._are_small(count, count * rounds * words, wanted, reduction):
+            return None
+        return self._in_succession(count, rounds, sweeps, wanted, reduction, True).together
+
     def _measured_in_succession(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None,
         fetched: Sequence[bool] | None,
     ) -> list[Begun]:  # fmt: skip
+        are_fetched = [True] * count if reduction is None or fetched is None else fetched
+        succession = self._in_succession(count, rounds, sweeps, wanted, reduction, any(are_fetched))
+        measured = zip(succession.measurements, are_fetched, strict=True)
+        return [partial(_given, one) if is_fetched else None for one, is_fetched in measured]
+
+    def _in_succession(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None, is_read: bool
+    ) -> Succession:
         """Make measurements of all samples one after the other, then count, compare and add them up together."""
         assert self._kept is not None  # noqa: S101  (of small problems)
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
-        are_fetched = [True] * count if reduction is None or fetched is None else fetched
-        present, how = self._state.words_of(whole), (reduction is not None, any(are_fetched))
+        present, how = self._state.words_of(whole), (reduction is not None, is_read)
         succession = self._successions.room(tempering, wanted, count, present, self._kept.reading, *how)
         times, room = (tempering.round, rounds, sweeps), succession.room
         self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
@@ -316,8 +332,7 @@ class CpuEngine(Engine):
             reduction.keep_lowest(counts.energy.reshape(count, samples, -1), succession.spins, whole)
             reduction.end(count)
         self._end_rounds(count * rounds, sweeps)
-        measured = zip(succession.measurements, are_fetched, strict=True)
-        return [partial(_given, one) if is_fetched else None for one, is_fetched in measured]
+        return succession
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
         """Measure all samples as they are, in the time in which so many words are updated."""

@@ -181,6 +181,16 @@ class Engine(Protocol):
     ) -> list[Begun]:  # fmt: skip
         """``count`` times: ``temper``, then ``begin_measurement``, each with its own of ``fetched``."""
 
+    def temper_together(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+    ) -> LadderMeasurement | None:  # fmt: skip
+        """Do what ``temper_measured`` does, of a small problem, with all measurements in arrays (count, samples, ...).
+
+        Its spins and exchange are those of the last. None, with nothing done, where each is made by itself.
+        """
+        return None
+
     def reduction(self, reduced: Reduced) -> Reduction:
         """Make what adds measurements of the present ladder up, where that is fastest.
 

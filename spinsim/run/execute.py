@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,13 @@ from spinsim.store.models import best_in, stored_bytes
 FileRow = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
 
 
+class FileRows(NamedTuple):
+    """Consecutive rows of a file, without saved configurations."""
+
+    first: int  # number of the first
+    series: Mapping[str, npt.NDArray[Any]]  # by name, (rows, ...)
+
+
 class Run:
     """A run under way, as the loop below sees it."""
 
@@ -44,7 +51,7 @@ class Run:
     thin: int = 1  # rows of the shorter run that is made longer for each one that its file keeps
     is_complete: bool = True  # False at the end of a run whose rows lack something that a resumed one tries again
 
-    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | FileRows | None]:
         """Yield the rows that are to come, and None where a checkpoint is due."""
         raise NotImplementedError
 
@@ -156,6 +163,9 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
     if saved is not None:
         run.restore(saved)
     for row in run.rows(recording):
+        if isinstance(row, FileRows):
+            recording.write_rows(*row)
+            continue
         if row is not None:
             recording.write(row)
             continue

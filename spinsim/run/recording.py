@@ -136,6 +136,21 @@ class Recording:
             for key, values in self._kept[name].items():
                 values[number - 1] = row[key]
 
+    def write_rows(self, first: int, series: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take in consecutive rows, the first of which has a number; arrays by name, (rows, ...)."""
+        number = len(next(iter(series.values())))
+        if self._segmented or any(every > 1 for every in self._every.values()):
+            for k in range(number):
+                self.write({"step": first + k, **{name: values[k] for name, values in series.items()}})
+            return
+        if not self._kept:
+            self._make_room()
+        if self._keeps_rows:
+            self._rows = max(self._rows, first + number)
+            for group in self._kept.values():
+                for name, values in group.items():
+                    values[first : first + number] = series[name]
+
     def save(self, state: Arrays, wait: bool = True) -> None:
         """Write all so far into the file, with the state from which the run goes on."""
         if self.file is not None:

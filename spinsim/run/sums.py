@@ -99,6 +99,10 @@ class Keeping(NamedTuple):
     def rows(self, measurements: int) -> int:
         return measurements // self.stride if self.stride else 0
 
+    def among(self, first: int, measurements: int) -> slice:
+        """Which of so many measurements from number ``first`` on have rows."""
+        return slice((-first - 1) % self.stride, measurements, self.stride) if self.stride else slice(0, 0, 1)
+
 
 EVERYTHING: Final = Keeping()
 """All rows of all series."""
@@ -219,14 +223,14 @@ class MeasurementSums:
 
     reduction: Reduction  # what the engine adds up with, once tempering has called this
 
-    def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False) -> None:
-        self.reduced, self._stride = reduced, keeping.stride
+    def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False, together: bool = False) -> None:
+        self.reduced, self._together = reduced, together
         self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
 
     def __call__(self, engine: Any) -> Adding:
         """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
         self.reduction = engine.reduction(self.reduced)
-        return Adding(self.reduction, self._is_yielded)
+        return Adding(self.reduction, self._is_yielded, self._together)
 
     def record_lowest(self, best: Best) -> None:
         """Take over the lowest states that were found where measurements are made."""

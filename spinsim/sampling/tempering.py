@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,15 @@ class TemperFrame:
         return getattr(of_copies if name in of_copies._fields else self.measurement, name)
 
 
+class TemperFrames(NamedTuple):
+    """Measurements in succession of a small problem, whose arrays stand one behind the other."""
+
+    first: int  # number of the first measurement
+    several: int  # measurements
+    every: int  # sweeps between them
+    measurement: LadderMeasurement  # with arrays (measurements, samples, ...); exchange and spins are the last one's
+
+
 @public
 @dataclass(frozen=True)
 class Times:
@@ -82,8 +92,9 @@ class Times:
 class Adding(NamedTuple):
     """Measurements that are added up, and which of them are yielded too."""
 
-    reduction: Reduction  # adds them up
+    reduction: Reduction | None  # adds them up
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
+    together: bool = False  # True to yield several at once where the engine makes them so, in a ``TemperFrames``
 
 
 Reduce = Callable[[Engine], Adding]  # makes what adds up the measurements of an engine on its ladder
@@ -156,6 +167,24 @@ def tempering_in_beta(
         InputError: as ``tempering``, for correlations in time at times that the model does not have, and for products
             of neighbours of a model that has no bonds in space.
     """
+    how = on_updates, pause, wanted, compared, moves, seed, reduce
+    return cast("Iterator[TemperFrame | None]", frames_in_beta(engine, beta, times, copies, *how))
+
+
+def frames_in_beta(
+    engine: Engine,
+    beta: npt.NDArray[np.float64],
+    times: Times,
+    copies: int,
+    on_updates: OnUpdates | None,
+    pause: Pause | None,
+    wanted: Quantities,
+    compared: Container[int] | None,
+    moves: Sequence[tuple[Move, int]],
+    seed: int,
+    reduce: Reduce | None,
+) -> Iterator[TemperFrame | TemperFrames | None]:
+    """``tempering_in_beta``, which yields several measurements at once where ``reduce`` asks for that."""
     check_run(engine.model, engine.replicas, times.total, engine.colours)
     slices = engine.model.graph.slices
     outside = [time for time in wanted.times if not 0 < time < slices]
@@ -181,6 +210,10 @@ def _measures_when_asked(engine: Engine) -> bool:
     return engine.device_name == "cpu" and engine.devices == 1
 
 
+def _frame(number: int, every: int, later: Callable[[], LadderMeasurement]) -> TemperFrame:
+    return TemperFrame(number, (number + 1) * every, later())
+
+
 def _temper(
     engine: Engine,
     beta: npt.NDArray[np.float64],
@@ -191,16 +224,16 @@ def _temper(
     compared: Container[int] | None,
     moves: Moves,
     adding: Adding | None,
-) -> Iterator[TemperFrame | None]:
+) -> Iterator[TemperFrame | TemperFrames | None]:
     on_cpu = engine.device_name == "cpu"
     energies = wanted._replace(overlaps=False) if on_cpu and compared is not None else wanted
     updates_a_sweep = engine.model.sites * engine.model.samples * engine.replicas
     portions, most = Portions(engine, times.swap_every), sweeps_a_portion(engine, times.swap_every)
     every = times.measure_every
     at_once = _measures_when_asked(engine)
-    waiting: deque[tuple[int, Callable[[], LadderMeasurement]]] = deque()
+    waiting: deque[Callable[[], TemperFrame | TemperFrames]] = deque()
     on_updates, pause = on_updates or ignore, pause or never
-    reduction, is_yielded = (None, lambda number: True) if adding is None else adding
+    reduction, is_yielded, together = adding or Adding(None, lambda number: True)
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
@@ -215,16 +248,21 @@ def _temper(
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
-            fetched = [is_yielded(number) for number in range(step, step + several)]
-            asked = engine.temper_measured(several, rounds, times.swap_every, wanted, reduction, fetched)
-            waiting.extend((number, later) for number, later in enumerate(asked, step) if later is not None)
+            how = several, rounds, times.swap_every, wanted, reduction
+            of_all = engine.temper_together(*how) if together else None
+            if of_all is not None:
+                waiting.append(partial(TemperFrames, step, several, every, of_all))
+            else:
+                fetched = [is_yielded(number) for number in range(step, step + several)]
+                asked = engine.temper_measured(*how, fetched)
+                waiting.extend(partial(_frame, k, every, later) for k, later in enumerate(asked, step) if later)
         else:
             engine.temper(count // times.swap_every, times.swap_every)
             if step >= 0 and begun + count == every:
                 own = wanted if compared is None or step in compared else energies
                 later = engine.begin_measurement(own, reduction, is_yielded(step))
                 if later is not None:
-                    waiting.append((step, later))
+                    waiting.append(partial(_frame, step, every, later))
         if count == portion:
             engine.wait()  # reports and pauses are not to run far ahead of a GPU
             portions.end()
@@ -234,7 +272,6 @@ def _temper(
         stop = pause()
         behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
         while len(waiting) > behind:
-            number, later = waiting.popleft()
-            yield TemperFrame(number, (number + 1) * every, later())
+            yield waiting.popleft()()
         if stop:
             yield None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -280,6 +280,7 @@ class Succession:
         self.room, self.words, self.count, self._exchange, self._reading = room, words, count, exchange, reading
         self._samples = len(words) // count
         self.measurements = [self._view(number) for number in range(count)]
+        self.together = self._together()
 
     def of(self, number: int) -> slice:
         return slice(number * self._samples, (number + 1) * self._samples)
@@ -295,6 +296,18 @@ class Succession:
             Exchange._make(array[mine] for array in whole.exchange),
             Correlations._make(array[mine] for array in whole.correlations), self.spins(number),
             whole.energy_by_term[mine],
+        )  # fmt: skip
+
+    def _together(self) -> LadderMeasurement:
+        """Return views of the same arrays, (measurements, samples, ...); the exchange and spins are the last one's."""
+        whole, last = self.room.measurement, self.measurements[-1]
+
+        def apart(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return array.reshape(self.count, self._samples, *array.shape[1:])
+
+        return LadderMeasurement(
+            apart(whole.energy), apart(whole.magnetization), apart(whole.staggered_magnetization), apart(whole.holder),
+            last.exchange, Correlations._make(map(apart, whole.correlations)), last.spins, apart(whole.energy_by_term),
         )  # fmt: skip
 
     def serves(self, tempering: CpuTempering, wanted: Quantities, count: int) -> bool:

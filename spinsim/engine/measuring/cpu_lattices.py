@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
-from spinsim.engine.layouts.replica_packed import ZERO
+from spinsim.engine.layouts.replica_packed import ONE, ZERO
 from spinsim.engine.layouts.site_packed import (
     ALL,
     WORD,
@@ -20,52 +21,50 @@ from spinsim.engine.layouts.site_packed import (
 )
 from spinsim.engine.measuring.correlations import waves
 from spinsim.engine.measuring.cpu import Compared, Integers
-from spinsim.engine.measuring.cpu_comparison import HALF, transpose
 from spinsim.engine.moves.metropolis.steps import WIDE_WORDS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.model.lattice import Lattice
 
-
-@part
-def set_in(words, at, count):  # type: ignore[no-untyped-def]
-    """The bits set among ``count`` from bit ``at`` on."""
-    total = ZERO
-    for k in range(0, count, WORD):
-        total += set_bits(bits_at(words, at + k) & (ALL >> np.uint64(max(0, WORD - (count - k)))))
-    return np.int64(total)
+PLANES: Final = 32  # bits of a number of rows
 
 
 @part
-def set_in_layers(lattice, sides, turned, along):  # type: ignore[no-untyped-def]
+def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def]
     """Set ``along`` (axes, layers) to the bits of each layer that are set in a ``lattice`` (colours, words).
 
-    Rows of equal parity hold the same x: 64 of them at a time are turned into a word for each x.
+    Rows of equal parity hold the same x: words of them are added up as numbers of a bit in each of ``planes``.
     """
     width, height, depth = sides
-    rows, half = height * depth, height // 2
     for axis in range(along.shape[0]):
         for layer in range(along.shape[1]):
             along[axis, layer] = 0
-    for row in range(rows):
-        count = set_in(lattice[0], row * width, width) + set_in(lattice[1], row * width, width)
-        along[1, row % height] += count
-        if depth > 1:
-            along[2, row // height] += count
-    for colour in range(2):
-        for parity in range(2):
-            for i in range(0, width, HALF):
-                used = ALL >> np.uint64(max(0, HALF - (width - i)))
-                for first in range(0, rows // 2, HALF):
-                    n = min(HALF, rows // 2 - first)
-                    for q in range(n):
-                        z = (first + q) // half
-                        y = 2 * ((first + q) % half) + (z + parity) % 2
-                        turned[q] = bits_at(lattice[colour], (y + height * z) * width + i) & used
-                    turned[n:] = ZERO
-                    transpose(turned)
-                    for b in range(min(HALF, width - i)):
-                        along[0, 2 * (i + b) + (parity + colour) % 2] += np.int64(set_bits(turned[b]))
+    for i in range(0, width, WORD):
+        lanes = min(WORD, width - i)
+        used = ALL >> np.uint64(WORD - lanes)
+        for colour in range(2):
+            for parity in range(2):
+                for p in range(planes.size):
+                    planes[p] = ZERO
+                for z in range(depth):
+                    for y in range((z + parity) % 2, height, 2):
+                        word = bits_at(lattice[colour], (y + height * z) * width + i) & used
+                        count = np.int64(set_bits(word))
+                        along[1, y] += count
+                        if depth > 1:
+                            along[2, z] += count
+                        p = 0
+                        while word:
+                            carry = planes[p] & word
+                            planes[p] ^= word
+                            word = carry
+                            p += 1
+                for p in range(planes.size):
+                    plane = planes[p]
+                    if plane:
+                        for b in range(lanes):
+                            is_set = np.int64(plane >> np.uint64(b) & ONE)
+                            along[0, 2 * (i + b) + (parity + colour) % 2] += is_set << p
 
 
 @part
@@ -97,7 +96,7 @@ def compare_lattices(  # type: ignore[no-untyped-def]
     copies, temperatures = holder.shape[1:]
     pairs, in_modes, words = overlap.shape[1], modes.shape[2] if modes.shape[0] else 0, state.shape[3]
     _, layer, lanes = lanes_of(sides)
-    lattice, turned = np.empty((2, words), np.uint64), np.empty(HALF, np.uint64)
+    lattice, planes = np.empty((2, words), np.uint64), np.empty(PLANES, np.uint64)
     w, room, signs = np.empty(WIDE_WORDS, np.uint64), window_of(sides, words // 2), np.empty((2, 0, 0), np.uint64)
     along = np.empty((layers.size, wave.shape[2]), np.int64)
     for sample in range(begin, end):
@@ -116,14 +115,14 @@ def compare_lattices(  # type: ignore[no-untyped-def]
                         _, bonds, _ = count_lattice(w, room, lattice, halo, sides, seams, signs, 0, 1)
                         link_overlap[sample, pair, t] = 2 * lanes * layers.size - 2 * bonds
                     if in_modes:
-                        set_in_layers(lattice, sides, turned, along)
+                        set_in_layers(lattice, sides, planes, along)
                         for axis in range(layers.size):
                             size = 2 * lanes // layers[axis]
                             modes[axis, sample, pair, t] = squared_mode(along[axis], layers[axis], size, wave[axis])
                 pair += 1
         for copy in range(copies if in_modes > pairs else 0):
             for t in range(temperatures):
-                set_in_layers(of_sample[holder[sample, copy, t]], sides, turned, along)
+                set_in_layers(of_sample[holder[sample, copy, t]], sides, planes, along)
                 for axis in range(layers.size):
                     size = 2 * lanes // layers[axis]
                     mode = squared_mode(along[axis], layers[axis], size, wave[axis])

@@ -34,7 +34,7 @@ from spinsim.model.ising import Ising, repeated
 from spinsim.observables.quantities import Choice, Quantity, quantities_of
 from spinsim.record import Record
 from spinsim.result import result_of
-from spinsim.run.execute import FileRow, ReplicaRun, Run
+from spinsim.run.execute import FileRow, FileRows, ReplicaRun, Run
 from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
@@ -49,7 +49,7 @@ from spinsim.run.sums import (
 )
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
-from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.sampling.tempering import TemperFrames, frames_in_beta
 from spinsim.saved import saved_of
 from spinsim.settings.shared import AUTO
 from spinsim.store.contents import MEASUREMENTS, REDUCED, Arrays
@@ -206,14 +206,15 @@ class LadderRun(ReplicaRun):
         self.thin = keeping.stride // max(1, (kept or keeping).stride) or 1
         reduced = reduced_of_run(plan.model, choice, ladder)
         functions = functions_of(t.measure, plan.measure)
-        self._sums = MeasurementSums(reduced, keeping, adds_local or bool(functions))
+        needs_each = adds_local or bool(functions)
+        self._sums = MeasurementSums(reduced, keeping, needs_each, together=not (needs_each or self.save_every))
         contents = with_names(contents, keeping.names)
         contents.groups[REDUCED] = sums_group(
             reduced, keeping.stride, ladder.axis, coordinates_of(ladder), choice.wanted, t.measure_every
         )
         moves = moves_of_run(plan.moves, t.moves, f"ss.{plan.config.job}")
         how = watch.on_updates, saving.due, choice.wanted, None, moves, seed, self._sums
-        self._frames = tempering_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
+        self._frames = frames_in_beta(engine, ladder.couplings, t.times, choice.copies, *how)
         self._local = LocalSums(engine, choice.copies, len(ladder)) if adds_local else None
         axes = "sample", "copy", ladder.axis
         self._own = OwnObservables(functions, engine, axes, choice.copies, ladder.couplings, seed)
@@ -222,13 +223,18 @@ class LadderRun(ReplicaRun):
         self._own_sums = OwnSums(self._own)
         self.set_contents(self._own_sums.in_contents(contents))
 
-    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
+    def rows(self, recording: Recording) -> Iterator[FileRow | FileRows | None]:
         stride, measurements = self._keeping.stride, self.plan.rows
         some = f"{count(self.planned, 'row')} of {count(measurements, 'measurement')}, and sums over all of them"
         self.begin(may_go_on=True, rows_in_words="" if stride == 1 else some)
         for frame in self._frames:
             if frame is None:
                 yield None
+                continue
+            if isinstance(frame, TemperFrames):
+                kept = self._keeping.among(frame.first, frame.several)
+                if kept.start < kept.stop:
+                    yield rows_of(self._measured, frame, kept, stride)
                 continue
             if self._local is not None:
                 self._local.add(frame)
@@ -260,6 +266,18 @@ def row_of(measured: Sequence[Quantity], frame: TemperFrame) -> dict[str, Any]:
     always = {"step": frame.step, "sweep": frame.sweep, "permutation": frame.measurement.holder}
     fields = frame.measurement._asdict() | frame.measurement.correlations._asdict()
     return always | {one.name: one.of(fields) for one in measured}
+
+
+def rows_of(measured: Sequence[Quantity], frames: TemperFrames, kept: slice, stride: int) -> FileRows:
+    """Rows of those measurements in succession that are kept."""
+    fields = frames.measurement._asdict() | frames.measurement.correlations._asdict()
+    numbers = np.arange(frames.first, frames.first + frames.several)[kept]
+    series = {one.name: one.of(fields)[kept] for one in measured}
+    always: dict[str, npt.NDArray[Any]] = {
+        "sweep": (numbers + 1) * frames.every,
+        "permutation": frames.measurement.holder[kept],
+    }
+    return FileRows(int(numbers[0]) // stride, always | series)
 
 
 def recounted(result: Any, device: str, threads: int | None) -> Any:
