@@ -36,8 +36,8 @@ struct UniformRules<R, false> {
     u32 rows[(1 + PLANES) * CLASSES];
 
     __device__ __forceinline__ void load(const UniformTables& tables, size_t part) {
-        for (u32 i = threadIdx.x; i < CLASSES; i += THREADS) rows[i] = tables.always[part * CLASSES + i];
-        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += THREADS)
+        for (u32 i = threadIdx.x; i < CLASSES; i += blockDim.x) rows[i] = tables.always[part * CLASSES + i];
+        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += blockDim.x)
             rows[CLASSES + i] = tables.planes[part * PLANES * CLASSES + i];
     }
     __device__ __forceinline__ UniformRows always() const { return {(u32)__cvta_generic_to_shared(rows)}; }

@@ -22,13 +22,14 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
 )
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
+from spinsim.engine.moves.metropolis.site_packed import cuda as cuda_site
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, chain, cubic, square
-from spinsim.packing import Packing, lane_masks
+from spinsim.packing import Packing, lane_masks, site_groups
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -51,6 +52,18 @@ def test_rows_that_begin_within_words(any_rows: None, device: str, name: str) ->
     model = ANY_ROWS[name]()
     run_both(device, model, 3, np.array([0.2, 0.5, 1.0]), (1, 2))
     assert choose_packing(model) is Packing.SITE
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 8], ids=["global memory", "one block", "cluster"])
+@pytest.mark.parametrize("name", ANY_ROWS)
+def test_rows_in_memory_of_all_kinds(
+    any_rows: None, emulated: None, monkeypatch: pytest.MonkeyPatch, blocks: int, name: str
+) -> None:
+    model = ANY_ROWS[name]()
+    if site_groups(model.sites) < blocks:
+        pytest.skip("fewer groups than blocks")
+    monkeypatch.setattr(cuda_site, "blocks_in_shared", lambda *sizes: blocks)
+    run_both("cuda", model, 3, np.array([0.2, 0.5, 1.0]), (1, 3))
 
 
 def test_windows_of_many_layers(any_rows: None) -> None:
@@ -210,7 +223,6 @@ def test_counts(device: str, name: str) -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_by_the_fewest_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis import unpacked_cuda as cuda_general
-    from spinsim.engine.moves.metropolis.site_packed import cuda as cuda_site
 
     monkeypatch.setattr(cuda_general, "MEASURE_BLOCKS", 0)
     monkeypatch.setattr(cuda_site, "COUNT_BLOCKS", 0)

@@ -30,7 +30,7 @@ from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison,
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, WordSweeps, blocks_in_shared
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
@@ -497,7 +497,7 @@ class SiteSweeper(CudaSweeper):
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
         self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
-        self._sweeps: SharedSweeps | RowSweeps
+        self._sweeps: SharedSweeps | RowSweeps | WordSweeps
         self._lay: Launch | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -518,7 +518,7 @@ class SiteSweeper(CudaSweeper):
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 
-    def _sweeps_at(self, tables: list[Any], kind: Kind) -> SharedSweeps | RowSweeps:
+    def _sweeps_at(self, tables: list[Any], kind: Kind) -> SharedSweeps | RowSweeps | WordSweeps:
         lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold addresses alone
         if lattices.fills_groups:
             return SharedSweeps(self._queue, lattices, tables, kind)
@@ -527,7 +527,11 @@ class SiteSweeper(CudaSweeper):
             "tables": tables_record(plan, tables),
         }  # fmt: skip
         rule = lattices.dimension, lattices.is_signed, plan.has_field
-        return RowSweeps(self._queue, given, plan.shape, rule, kind, THREADS, half_sweeps_a_launch(plan))
+        how = self._queue, given, plan.shape, rule, kind
+        blocks, most = blocks_in_shared(plan.groups, self.tasks, self._queue.device), half_sweeps_a_launch(plan)
+        if blocks:
+            return WordSweeps(*how, sides_of(plan.sides), most, blocks)
+        return RowSweeps(*how, THREADS, most)
 
     def lay_tables(self) -> None:
         if self._lay is not None:
