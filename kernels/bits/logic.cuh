@@ -24,4 +24,3 @@ __device__ __forceinline__ uint4 differing(const uint4& a, const uint4& b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 __device__ __forceinline__ uint4 differing(const uint4& a, u32 b) { return differing(a, make_uint4(b, b, b, b)); }
-__device__ __forceinline__ uint4 both(const uint4& a, const uint4& b) { return make_uint4(a.x & b.x, a.y & b.y, a.z & b.z, a.w & b.w); }

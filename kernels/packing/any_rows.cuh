@@ -29,6 +29,7 @@ __device__ __forceinline__ u32 groups_of(const AnyRows& rows) { return rows.grou
 __device__ __forceinline__ uint4 mux(const uint4& bit, const uint4& zero, const uint4& one) {
     return make_uint4(mux(bit.x, zero.x, one.x), mux(bit.y, zero.y, one.y), mux(bit.z, zero.z, one.z), mux(bit.w, zero.w, one.w));
 }
+__device__ __forceinline__ uint4 both(const uint4& a, const uint4& b) { return make_uint4(a.x & b.x, a.y & b.y, a.z & b.z, a.w & b.w); }
 __device__ __forceinline__ bool any(const uint4& v) { return v.x | v.y | v.z | v.w; }
 
 // Returns 128 bits from bit `shift`, at most 128, of `low` and the words after it on.
