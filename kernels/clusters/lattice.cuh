@@ -10,7 +10,7 @@
 // Sites of a lattice are numbered x + Lx (y + Ly z), those of a tile likewise within it, so that the smallest number in the tile is
 // the smallest in the lattice too. A word of 32 sites in the order of x falls into runs joined by open bonds along x.
 #pragma once
-#include "packing/slab.cuh"
+#include "packing/any_rows.cuh"
 #include "random/philox.cuh"
 
 constexpr u32 STREAM_CLUSTERS = HOST(rng.Stream.FORTUIN_KASTELEYN);
@@ -45,13 +45,13 @@ struct Lattices {
     uint4 *opened, *ghosts;
     unsigned short* label;
     u32 *parent, *marks;
-    u32 width, height, depth;  // groups in a row, rows in a plane, planes
+    u32 side, height, depth, groups;  // sites in a row, rows in a plane, planes, groups of a colour
     u32 tiles_x, tiles_y;
     u32 first, replicas, first_sample;
 
     __device__ __forceinline__ u32 rows() const { return height * depth; }
-    __device__ __forceinline__ u32 groups() const { return width * height * depth; }
-    __device__ __forceinline__ size_t sites() const { return (size_t)256 * groups(); }
+    __device__ __forceinline__ size_t sites() const { return (size_t)side * rows(); }
+    __device__ __forceinline__ size_t mark_words() const { return (sites() + 31) / 32; }  // of a kind of marks
     __device__ __forceinline__ u32 lattice() const { return first + blockIdx.y; }
     // Returns counter word 1 of the lattice that a block works on.
     __device__ __forceinline__ u32 block() const {
@@ -81,25 +81,33 @@ struct At {
     u32 word, y, z;
 };
 
-// Reads one lattice's words of bonds and of sites in the order of x.
-template <int DIMENSION>
+// Reads one lattice's words of bonds and of sites in the order of x. With ANY rows begin anywhere in words of lanes, and the last word
+// of a row may have fewer sites; without, rows fill groups.
+template <int DIMENSION, bool ANY>
 struct Rows {
     const u32 *opened, *ghosts;
-    u32 width, height, depth;
+    u32 side, height, depth, groups;
 
     __device__ __forceinline__ explicit Rows(const Lattices& all)
-        : opened((const u32*)(all.opened + (size_t)blockIdx.y * 2 * DIMENSION * all.groups())),
-          ghosts((const u32*)(all.ghosts + (size_t)blockIdx.y * 2 * all.groups())),
-          width(all.width), height(all.height), depth(all.depth) {}
+        : opened((const u32*)(all.opened + (size_t)blockIdx.y * 2 * DIMENSION * all.groups)),
+          ghosts((const u32*)(all.ghosts + (size_t)blockIdx.y * 2 * all.groups)),
+          side(all.side), height(all.height), depth(all.depth), groups(all.groups) {}
 
-    __device__ __forceinline__ u32 words() const { return 8 * width; }  // in a row
+    __device__ __forceinline__ u32 words() const { return ANY ? (side + 31) / 32 : side / 32; }  // in a row
+    // Returns the number of sites of a word.
+    __device__ __forceinline__ u32 sites(u32 word) const { return ANY ? min(32u, side - 32 * word) : 32; }
     __device__ __forceinline__ u32 odd(const At& at) const { return (at.y + at.z) & 1; }
-    // Returns the 16 bits of a word of 32 sites that sites of one colour have, from words of a group's 128.
+    // Returns the lane of the first site that a word has of either colour.
+    __device__ __forceinline__ u32 lane(u32 y, u32 z, u32 word) const { return (z * height + y) * (side / 2) + 16 * word; }
+    // Returns the bits of a word of 32 sites, up to 16, that sites of one colour have, from words of lanes.
     __device__ __forceinline__ u32 half(const u32* words, u32 y, u32 z, u32 word) const {
-        return words[(size_t)(z * height + y) * 4 * width + word / 2] >> 16 * (word & 1) & 0xffff;
+        const u32 first = lane(y, z, word), k = first / 32;
+        if constexpr (!ANY) return words[k] >> 16 * (word & 1) & 0xffff;
+        const u32 bits = __funnelshift_r(words[k], k + 1 < 4 * groups ? words[k + 1] : 0, first % 32);
+        return bits & ((1u << sites(word) / 2) - 1);
     }
     __device__ __forceinline__ u32 slot(u32 k, u32 y, u32 z, u32 word) const {
-        return half(opened + (size_t)k * 4 * width * height * depth, y, z, word);
+        return half(opened + (size_t)k * 4 * groups, y, z, word);
     }
     __device__ __forceinline__ u32 woven(u32 even, u32 odd_sites) const { return spread(even) | spread(odd_sites) << 1; }
 
@@ -108,7 +116,7 @@ struct Rows {
         u32 behind = slot(3, at.y, at.z, at.word);
         if (!odd(at)) {
             const u32 next = at.word + 1 < words() ? at.word + 1 : 0;
-            behind = behind >> 1 | (slot(3, at.y, at.z, next) & 1) << 15;
+            behind = behind >> 1 | (slot(3, at.y, at.z, next) & 1) << (sites(at.word) / 2 - 1);
         }
         return woven(slot(2, at.y, at.z, at.word), behind);
     }
@@ -125,40 +133,41 @@ struct Rows {
     }
     // Returns those to the ghost.
     __device__ __forceinline__ u32 to_ghost(const At& at) const {
-        const u32* const other = ghosts + (size_t)4 * width * height * depth;
+        const u32* const other = ghosts + (size_t)4 * groups;
         const u32 zero = half(ghosts, at.y, at.z, at.word), one = half(other, at.y, at.z, at.word);
         return odd(at) ? woven(one, zero) : woven(zero, one);
     }
     // Returns the sites whose random bits of all `planes` planes from `plane` on are set.
     __device__ __forceinline__ u32 drawn(const At& at, u32 plane, u32 planes, u32 block, const HalfSweep& when, const Key& key) const {
-        const u32 in_row = at.word / 8, row = at.z * height + at.y, groups = width * height * depth;
+        const u32 first = lane(at.y, at.z, at.word);
         u32 of_colour[2];
 #pragma unroll
         for (u32 colour = 0; colour < 2; ++colour) {
-            u32 all = 0xffff;
-            for (u32 p = 0; p < planes && all; ++p) {
-                const uint4 x = philox<MOST_ROUNDS>(colour * groups + row * width + in_row, block, when.word2, when.word3 | (plane + p), key);
-                const u32 cell = at.word / 2 % 4, two = cell & 1 ? x.y : x.x, four = cell & 1 ? x.w : x.z;
-                all &= (cell & 2 ? four : two) >> 16 * (at.word & 1);
-            }
+            u32 all = (1u << sites(at.word) / 2) - 1;
+            for (u32 p = 0; p < planes && all; ++p) all &= random_lanes(colour, first, 16, plane + p, block, when, key);
             of_colour[colour] = all;
         }
         return odd(at) ? woven(of_colour[1], of_colour[0]) : woven(of_colour[0], of_colour[1]);
     }
-    // Returns the coins of 64 sites that begin with a word, of those with even x or of those with odd x.
+    // Returns the bits of a plane that up to 32 lanes of a colour have from one of them on.
+    __device__ __forceinline__ u32 random_lanes(u32 colour, u32 first, u32 count, u32 plane, u32 block, const HalfSweep& when,
+                                                const Key& key) const {
+        const u32 group = colour * groups + first / 128, cell = first / 32 % 4, shift = first % 32;
+        const auto word_of = [](const uint4& x, u32 k) { return k & 2 ? (k & 1 ? x.w : x.z) : k & 1 ? x.y : x.x; };
+        const auto call = [&](u32 of) { return philox<MOST_ROUNDS>(of, block, when.word2, when.word3 | plane, key); };
+        const uint4 x = call(group);
+        u32 bits = word_of(x, cell) >> shift;
+        if (ANY && shift + count > 32) bits |= (cell < 3 ? word_of(x, cell + 1) : call(group + 1).x) << (32 - shift);
+        return bits;
+    }
+    // Returns the coins of up to 64 sites that begin with a word, of those with even x or of those with odd x.
     __device__ __forceinline__ u32 coins(const At& at, u32 parity, u32 block, const HalfSweep& when, const Key& key) const {
-        const u32 group = ((odd(at) ^ parity) * depth + at.z) * height + at.y, cell = at.word / 2 % 4;
-        const uint4 x = philox<MOST_ROUNDS>(group * width + at.word / 8, block, when.word2, when.word3 | COIN, key);
-        const u32 two = cell & 1 ? x.y : x.x, four = cell & 1 ? x.w : x.z;
-        return cell & 2 ? four : two;
+        return random_lanes(odd(at) ^ parity, lane(at.y, at.z, at.word), 32, COIN, block, when, key);
     }
     // Returns the coin of one site.
     __device__ __forceinline__ bool coin(u32 site, u32 block, const HalfSweep& when, const Key& key) const {
-        const u32 side = 256 * width, row = site / side, x = site - row * side, lane = x / 2 % 128;
-        const u32 colour = (x + row % height + row / height) & 1, groups = width * height * depth;
-        const uint4 r = philox<MOST_ROUNDS>(colour * groups + row * width + x / 256, block, when.word2, when.word3 | COIN, key);
-        const u32 two = lane & 32 ? r.y : r.x, four = lane & 32 ? r.w : r.z;
-        return (lane & 64 ? four : two) >> lane % 32 & 1;
+        const u32 row = site / side, x = site - row * side;
+        return random_lanes((x + row % height + row / height) & 1, site / 2, 1, COIN, block, when, key) & 1;
     }
 };
 
@@ -179,10 +188,10 @@ template <int DIMENSION>
 struct TilePlace {
     using T = Tile<DIMENSION>;
     u32 x, y, z;  // of its first site
-    u32 width, height, depth;
+    u32 side, height, depth;
 
     __device__ __forceinline__ TilePlace(const Lattices& all, u32 tile)
-        : width(all.width), height(all.height), depth(all.depth) {
+        : side(all.side), height(all.height), depth(all.depth) {
         const u32 line = tile / all.tiles_x, plane = line / all.tiles_y;
         x = (tile - line * all.tiles_x) * T::X, y = (line - plane * all.tiles_y) * T::Y, z = plane * T::Z;
     }
@@ -190,10 +199,10 @@ struct TilePlace {
         const u32 row = word / (T::X / 32);
         return {x / 32 + word % (T::X / 32), y + row % T::Y, z + row / T::Y};
     }
-    __device__ __forceinline__ bool has(const At& at) const { return at.y < height && at.z < depth; }
+    __device__ __forceinline__ bool has(const At& at) const { return 32 * at.word < side && at.y < height && at.z < depth; }
     __device__ __forceinline__ u32 site(u32 local) const {
         const u32 row = local / T::X;
-        return ((z + row / T::Y) * height + y + row % T::Y) * (256 * width) + x + local % T::X;
+        return ((z + row / T::Y) * height + y + row % T::Y) * side + x + local % T::X;
     }
 };
 
@@ -201,14 +210,14 @@ struct TilePlace {
 template <int DIMENSION>
 __device__ __forceinline__ u32 site_in_tile(const Lattices& all, u32 local, u32 x, u32 y, u32 z) {
     using T = Tile<DIMENSION>;
-    const u32 row = local / T::X, corner = (z / T::Z * T::Z * all.height + y / T::Y * T::Y) * (256 * all.width) + x / T::X * T::X;
-    return corner + (row / T::Y * all.height + row % T::Y) * (256 * all.width) + local % T::X;
+    const u32 row = local / T::X, corner = (z / T::Z * T::Z * all.height + y / T::Y * T::Y) * all.side + x / T::X * T::X;
+    return corner + (row / T::Y * all.height + row % T::Y) * all.side + local % T::X;
 }
 
 // Returns the smallest site of the tile to which the site at (x, y, z) is joined within it.
 template <int DIMENSION>
 __device__ __forceinline__ u32 smallest_in_tile(const Lattices& all, const unsigned short* label, u32 x, u32 y, u32 z) {
-    const u32 local = label[((size_t)z * all.height + y) * 256 * all.width + x] & (CROSSES - 1);
+    const u32 local = label[((size_t)z * all.height + y) * all.side + x] & (CROSSES - 1);
     return site_in_tile<DIMENSION>(all, local, x, y, z);
 }
 

@@ -31,9 +31,9 @@ __device__ __forceinline__ uint4 opened_of(uint4 satisfied, const Chance& chance
 
 // Fills `opened` and, where `field` is not 0 but +1 or -1, `ghosts`: blocks (part of the groups, lattice, slot). chances[temperature] are those of couplings and of fields;
 // holder[sample][copy][temperature] is a replica.
-template <int DIMENSION>
+template <int DIMENSION, typename Geometry>
 __global__ __launch_bounds__(THREADS) void open_bonds(
-    const uint4* state, Slab slab, Signs signs, u32 is_signed, Lattices all, const u64* chances, const int* holder,
+    const uint4* state, Geometry geometry, u32 layer, Signs signs, u32 is_signed, Lattices all, const u64* chances, const int* holder,
     u32 temperatures, int field, u64 time, Key key) {
     constexpr u32 SLOTS = 2 * DIMENSION;
     const u32 slot = blockIdx.z;
@@ -42,15 +42,15 @@ __global__ __launch_bounds__(THREADS) void open_bonds(
     for (u32 i = threadIdx.x; i < all.replicas; i += THREADS)
         if (holder[(size_t)sample * all.replicas + i] == (int)replica) temperature = i % temperatures;
     __syncthreads();
-    const u32 g = blockIdx.x * THREADS + threadIdx.x, groups = all.groups();
+    const u32 g = blockIdx.x * THREADS + threadIdx.x, groups = all.groups;
     if (g >= groups) return;
     const uint4* const mine = state + (size_t)all.lattice() * 2 * groups;
     const uint4* const theirs = mine + groups;
     const uint4* const negative = signs.negative + sample * signs.stride;
-    const u32 last = groups - slab.layer(DIMENSION);
+    const u32 last = groups - layer;
     const auto other = [&](u32 i) { return theirs[i]; };
     uint4 near[SLOTS];
-    neighbours<DIMENSION>(slab, g, other, [&](u32 i) { return theirs[last + i]; }, other, near);
+    neighbours<DIMENSION>(geometry, g, other, [&](u32 i) { return theirs[last + i]; }, other, near);
     const u64* const own = chances + 4 * (size_t)temperature;
     const HalfSweep when = counter_half_sweep(time, STREAM_CLUSTERS);
     const uint4 spins = mine[g];
@@ -65,5 +65,5 @@ __global__ __launch_bounds__(THREADS) void open_bonds(
     const Chance chance = slot < SLOTS ? Chance{own[0], own[1]} : Chance{own[2], own[3]};
     uint4* const to = slot < SLOTS ? all.opened + ((size_t)blockIdx.y * SLOTS + slot) * groups
                                    : all.ghosts + ((size_t)blockIdx.y * 2 + slot - SLOTS) * groups;
-    to[g] = opened_of(satisfied, chance, slot * groups + g, all.block(), when, key);
+    to[g] = opened_of(both(satisfied, used_lanes(geometry, g)), chance, slot * groups + g, all.block(), when, key);
 }

@@ -37,14 +37,14 @@ __device__ __forceinline__ void local_unite(u16* parent, u32 one, u32 other) {
 //   unite    the other bonds join trees
 //   cross    clusters with open bonds that leave the tile
 //   settle   the root of each tree follows the root of its cluster, with CROSSES if that leaves the tile
-template <int DIMENSION>
+template <int DIMENSION, bool ANY>
 __global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Lattices all) {
     using T = Tile<DIMENSION>;
     constexpr u32 ACROSS = T::X / 32, LAYER = ACROSS * T::Y;
     static_assert(T::WORDS == THREADS && THREADS % T::X == 0 && T::SITES <= CROSSES, "a thread has a word, a label 15 bits");
     alignas(4) __shared__ u16 parent[T::SITES];  // also written two at a time
     __shared__ u32 along[T::WORDS], crosses[T::WORDS];
-    const Rows<DIMENSION> rows(all);
+    const Rows<DIMENSION, ANY> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
     const u32 t = threadIdx.x, lane = t % 32, column = t % ACROSS, y = t / ACROSS % T::Y, z = t / LAYER;
     const At at = place.at(t);
@@ -98,15 +98,15 @@ __global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Latti
     };
     unite_rest(rest_below, t - ACROSS);
     if constexpr (DIMENSION == 3) unite_rest(rest_behind, t - LAYER);
-    if (along_x >> 31 && column + 1 < ACROSS) local_unite(parent, 32 * t + start_of(along_x, 31), 32 * t + 32);
+    if (along_x >> 31 && column + 1 < ACROSS && at.word + 1 < rows.words()) local_unite(parent, 32 * t + start_of(along_x, 31), 32 * t + 32);
     __syncthreads();
 
     // Clusters that cross the border: over its own bonds, and over those of the tiles before it.
     u32 crossing = y == 0 ? below : 0;
     if (there) {
         const u32 before = at.word > 0 ? at.word - 1 : rows.words() - 1;
-        if (column + 1 == ACROSS) crossing |= along_x & 1u << 31;
-        if (column == 0) crossing |= rows.along_x({before, at.y, at.z}) >> 31;
+        if (column + 1 == ACROSS || at.word + 1 == rows.words()) crossing |= along_x & 1u << (rows.sites(at.word) - 1);
+        if (column == 0) crossing |= rows.along_x({before, at.y, at.z}) >> (rows.sites(before) - 1);
         if (y + 1 == T::Y || at.y + 1 == all.height) crossing |= rows.along_y(at);
         if constexpr (DIMENSION == 3) {
             if (z == 0) crossing |= behind;
@@ -131,6 +131,7 @@ __global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Latti
     for (u32 cell = t / 32; cell < T::WORDS / 2; cell += THREADS / 32) {
         if (!place.has(place.at(2 * cell))) continue;
         const u32 word = 2 * cell + lane / 16, i = 32 * word + bit, site = place.site(i), bonds = along[word];
+        if (ANY && place.x + i % T::X >= all.side) continue;
         const u32 one = parent[parent[32 * word + start_of(bonds, bit)] & (CROSSES - 1)];
         const u32 two = bonds >> bit & 1 ? one : parent[parent[i + 1] & (CROSSES - 1)];
         label[site / 2] = one | two << 16;
@@ -141,25 +142,25 @@ __global__ __launch_bounds__(THREADS, RESIDENT / THREADS) void label_tiles(Latti
 
 // Unites what open bonds between tiles join: a thread for some sites in the order of x at the upper border of tiles along z and y, or
 // for a row and a border along x. Blocks from `first_y` on are those along y, from `first_x` on those along x.
-template <int DIMENSION>
+template <int DIMENSION, bool ANY>
 __global__ __launch_bounds__(THREADS) void join_tiles(Lattices all, u32 first_y, u32 first_x) {
     using T = Tile<DIMENSION>;
-    const Rows<DIMENSION> rows(all);
+    const Rows<DIMENSION, ANY> rows(all);
     const unsigned short* const label = all.label + blockIdx.y * all.sites();
     u32* const parent = all.parent + blockIdx.y * all.sites();
     if (blockIdx.x >= first_x) {
         const u32 number = (blockIdx.x - first_x) * THREADS + threadIdx.x, row = number / all.tiles_x;
         if (row >= all.rows()) return;
-        const u32 after = (number - row * all.tiles_x + 1) * T::X, x = after < 256 * all.width ? after : 0;
+        const u32 after = (number - row * all.tiles_x + 1) * T::X, x = after < all.side ? after : 0, last = (x ? x : all.side) - 1;
         const u32 y = row % all.height, z = row / all.height;
-        if (!(rows.along_x({after / 32 - 1, y, z}) >> 31)) return;
-        unite(parent, smallest_in_tile<DIMENSION>(all, label, after - 1, y, z), smallest_in_tile<DIMENSION>(all, label, x, y, z));
+        if (!(rows.along_x({last / 32, y, z}) >> last % 32 & 1)) return;
+        unite(parent, smallest_in_tile<DIMENSION>(all, label, last, y, z), smallest_in_tile<DIMENSION>(all, label, x, y, z));
         return;
     }
     const bool along_y = blockIdx.x >= first_y;
     const u32 number = (blockIdx.x - (along_y ? first_y : 0)) * THREADS + threadIdx.x, words = rows.words();
     const u32 line = number / (32 / T::JOINED) / words, part = number % (32 / T::JOINED);
-    const u32 word = number / (32 / T::JOINED) - line * words, x = 32 * word, side = 256 * all.width;
+    const u32 word = number / (32 / T::JOINED) - line * words, x = 32 * word, side = all.side;
     u32 y, z, next_y, next_z;
     if (along_y) {
         z = next_z = line / all.tiles_y;
@@ -188,19 +189,19 @@ __global__ __launch_bounds__(THREADS) void join_tiles(Lattices all, u32 first_y,
 }
 
 // Marks the clusters that hold seeds of a replica, and those with the ghost.
-template <int DIMENSION>
+template <int DIMENSION, bool ANY>
 __global__ __launch_bounds__(THREADS) void mark_clusters(Lattices all, u32 kind, int field, u64 time, Key key) {
-    const Rows<DIMENSION> rows(all);
+    const Rows<DIMENSION, ANY> rows(all);
     const u32 number = blockIdx.x * THREADS + threadIdx.x, row = number / rows.words();
     if (row >= all.rows()) return;
     const At at = {number - row * rows.words(), row % all.height, row / all.height};
     const HalfSweep when = counter_half_sweep(time, STREAM_CLUSTERS);
     const unsigned short* const label = all.label + blockIdx.y * all.sites();
     u32* const parent = all.parent + blockIdx.y * all.sites();
-    u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
+    u32* const seeded = all.marks + blockIdx.y * 2 * all.mark_words();
     const auto mark = [&](u32 sites, u32* marks) {
         for (u32 last = ~0u; sites; sites &= sites - 1) {
-            const u32 x = 32 * at.word + __ffs(sites) - 1, own = label[(size_t)row * 256 * all.width + x];
+            const u32 x = 32 * at.word + __ffs(sites) - 1, own = label[(size_t)row * all.side + x];
             if (own == last) continue;
             last = own;
             u32 root = site_in_tile<DIMENSION>(all, own & (CROSSES - 1), x, at.y, at.z);
@@ -213,19 +214,19 @@ __global__ __launch_bounds__(THREADS) void mark_clusters(Lattices all, u32 kind,
         const u32 k = 1 + __umulhi(philox<MOST_ROUNDS>(0, all.block(), when.word2, when.word3 | OWN, key).y, most);
         mark(rows.drawn(at, SEEDS, k, all.block(), when, key), seeded);
     }
-    if (field) mark(rows.to_ghost(at), seeded + all.sites() / 32);
+    if (field) mark(rows.to_ghost(at), seeded + all.mark_words());
 }
 
 // Flips the clusters of a kind, but for those with the ghost. A lane has the sites 2 l and 2 l + 1 of a cell of 64, whose votes are
 // words of the two colours; of a warp's 16 cells lane 2 c + p then has the word of cell c with x of parity p.
-template <int DIMENSION>
+template <int DIMENSION, bool ANY>
 __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices all, u32 kind, int field, u64 time, Key key) {
     using T = Tile<DIMENSION>;
     constexpr u32 WARPS = THREADS / 32, CELLS = T::X / 64, TURNS = T::SITES / 64 / WARPS, ROWS = WARPS / CELLS;
     static_assert(2 * TURNS == 32 && ROWS * CELLS == WARPS && T::Y % ROWS == 0, "a lane has a word");
     __shared__ u32 chosen[T::WORDS], crossing, target;  // of roots in the order of x
     __shared__ unsigned short crossing_roots[T::BORDER];
-    const Rows<DIMENSION> rows(all);
+    const Rows<DIMENSION, ANY> rows(all);
     const TilePlace<DIMENSION> place(all, blockIdx.x);
     const HalfSweep when = counter_half_sweep(time, STREAM_CLUSTERS);
     const unsigned short* const label = all.label + blockIdx.y * all.sites();
@@ -235,7 +236,7 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
         crossing = target = 0;
         if (kind == KIND_WOLFF) {
             const u32 r = philox<MOST_ROUNDS>(0, block, when.word2, when.word3 | OWN, key).x;
-            const u32 site = (u64)r * all.sites() >> 32, row = site / (256 * all.width), x = site - row * 256 * all.width;
+            const u32 site = (u64)r * all.sites() >> 32, row = site / all.side, x = site - row * all.side;
             const u32 smallest = smallest_in_tile<DIMENSION>(all, label, x, row % all.height, row / all.height);
             target = label[site] & CROSSES ? root_of(parent, smallest) : smallest;
         }
@@ -245,8 +246,8 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
 #pragma unroll
     for (u32 pass = 0; pass < TURNS; ++pass) {
         const At at = {x / 32, y + ROWS * pass % T::Y, place.z + ROWS * pass / T::Y};
-        const u32 site = (at.z * all.height + at.y) * 256 * all.width + x + 2 * lane;
-        labels[pass] = place.has(at) ? *(const u32*)(label + site) : ~0u;
+        const u32 site = (at.z * all.height + at.y) * all.side + x + 2 * lane;
+        labels[pass] = place.has(at) && (!ANY || x + 2 * lane < all.side) ? *(const u32*)(label + site) : ~0u;
     }
     __syncthreads();
 
@@ -268,10 +269,16 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
     const At at = place.at(word);
     const bool there = place.has(at);
     const u32 first = place.site(32 * word);
-    const u32* const seeded = all.marks + blockIdx.y * all.sites() / 16;
-    const u32* const fixed = seeded + all.sites() / 32;
+    const u32* const seeded = all.marks + blockIdx.y * 2 * all.mark_words();
+    const u32* const fixed = seeded + all.mark_words();
     const auto marked = [&](const u32* marks) {
-        return gather(marks[first / 32] >> parity) | gather(marks[first / 32 + 1] >> parity) << 16;
+        const size_t k = first / 32;
+        u32 low = marks[k], high = marks[ANY ? min(k + 1, all.mark_words() - 1) : k + 1];
+        if constexpr (ANY) {  // sites of the next row, if there are any, are roots of their own tile
+            const u32 further = marks[min(k + 2, all.mark_words() - 1)];
+            low = __funnelshift_r(low, high, first % 32), high = __funnelshift_r(high, further, first % 32);
+        }
+        return gather(low >> parity) | gather(high >> parity) << 16;
     };
     if (there) {
         if (kind == KIND_SWENDSEN_WANG) mine &= rows.coins(at, parity, block, when, key);
@@ -301,6 +308,14 @@ __global__ __launch_bounds__(THREADS) void flip_clusters(u32* state, Lattices al
         }
     }
     if (!there) return;
-    const size_t words = (size_t)4 * all.groups(), row = (size_t)(at.z * all.height + at.y) * 4 * all.width + at.word / 2;
-    state[(2 * (size_t)all.lattice() + (rows.odd(at) ^ parity)) * words + row] ^= mine;
+    u32* const of_colour = state + (2 * (size_t)all.lattice() + (rows.odd(at) ^ parity)) * 4 * all.groups;
+    const u32 lane_of = rows.lane(at.y, at.z, at.word), k = lane_of / 32, shift = lane_of % 32;
+    if constexpr (!ANY) {
+        of_colour[k] ^= mine;
+    } else {
+        const u32 left = (all.side - 32 * at.word) / 2;
+        if (left < 32) mine &= (1u << left) - 1;
+        if (mine << shift) atomicXor(of_colour + k, mine << shift);
+        if (shift && mine >> (32 - shift)) atomicXor(of_colour + k + 1, mine >> (32 - shift));
+    }
 }

@@ -23,22 +23,22 @@ UPDATES: Final[tuple[Update, ...]] = (
 """All updates, the fastest first; the last one can do everything. The first is for models that state terms alone."""
 
 
-def choose(sizes: Sizes) -> Update:
-    """The first update that suits a model, whatever the number of replicas and the device."""
-    return next(update for update in UPDATES if update.suits(sizes))
+USUAL: Final = 128
+"""Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
 
 
-def update_of(model: Ising) -> Update:
-    return model.once(_chosen)
+def choose(sizes: Sizes, replicas: int = USUAL) -> Update:
+    """The first update that suits a model and its replicas of each sample, whatever the device and who shares them."""
+    return next(update for update in UPDATES if update.suits(sizes, replicas))
 
 
-def _chosen(model: Ising) -> Update:
-    return choose(ModelSizes(model))
+def update_of(model: Ising, replicas: int = USUAL) -> Update:
+    return choose(ModelSizes(model), replicas)
 
 
-def choose_packing(model: Ising) -> Packing:
-    """Layout of the spins of a model: a name for its update."""
-    return update_of(model).packing
+def choose_packing(model: Ising, replicas: int = USUAL) -> Packing:
+    """Layout of the spins of a model and its replicas of each sample: a name for their update."""
+    return update_of(model, replicas).packing
 
 
 def check_memory(sizes: Sizes, replicas: int, update: Update | None = None) -> None:
@@ -48,7 +48,7 @@ def check_memory(sizes: Sizes, replicas: int, update: Update | None = None) -> N
         InputError: naming the need and the room.
     """
     run = f"a run of {sizes.sites} sites x {sizes.samples} samples x {replicas} replicas"
-    require((update or choose(sizes)).needed_bytes(sizes, replicas), run)
+    require((update or choose(sizes, replicas)).needed_bytes(sizes, replicas), run)
 
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
@@ -60,14 +60,12 @@ def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
     if not isinstance(replicas, int | np.integer) or replicas < 1:
         raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
     sizes = ModelSizes(model)
-    groups, blocks, block_name = update_of(model).counters(sizes, replicas)
+    groups, blocks, block_name = choose(sizes, replicas).counters(sizes, replicas)
     rng.check_budget(
         groups=groups, samples=model.samples, blocks=blocks, half_sweeps=sweeps * colours, block_name=block_name
     )
 
 
-USUAL: Final = 128
-"""Replicas of each sample of a run on a CPU, and the least on a GPU: a word of the packed updates has as many lanes."""
 FEW: Final = 16
 """Replicas of a search on a CPU that visits them one by one: the right length of an anneal is met sooner with few."""
 MOST_COPIES: Final = 8
@@ -123,10 +121,10 @@ def groups_of_search(sizes: Sizes, device: str, replicas: int, threads: int) -> 
         threads: CPU threads, of all ranks together.
     """
     if device != "cpu":
-        busy = choose(sizes).busy
+        busy = choose(sizes, replicas).busy
         fits_one = busy.spins >= busy.group * sizes.sites
         of_a_launch = sizes.sites * replicas / max(1, sizes.largest_degree)  # about a colour
         together = MULTIPROCESSORS if fits_one else ceil(TOGETHER / of_a_launch)
         return max(1, min(MULTIPROCESSORS, together, replicas_that_fill(sizes, device, LOOK) // replicas))
-    need = choose(sizes).needed_bytes(sizes, replicas)
+    need = choose(sizes, replicas).needed_bytes(sizes, replicas)
     return max(1, min(ceil(threads / sizes.samples), ROOM // need))

@@ -123,7 +123,8 @@ class Update:
     """One way to hold spins and to attempt their flips, on every device."""
 
     packing: Packing  # its name
-    suits: Callable[[Sizes], bool]  # True if it can update a model, and should where later updates can too
+    # True if it can update so many replicas of each sample of a model, and should where later updates can too
+    suits: Callable[[Sizes, int], bool]
     # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
     # measured
     needed_bytes: Callable[[Sizes, int], int]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import spinsim
 from spinsim import rng
 from spinsim.engine import Dynamics, PlannedSizes, check_memory, resolve_device
-from spinsim.engine.choosing import choose
+from spinsim.engine.choosing import USUAL, choose
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.moves.move import Move
 from spinsim.engine.split.shares import Work, call_time_of, in_words
@@ -184,7 +184,7 @@ class Plan(Generic[AnyConfig]):
     def split(self) -> str:
         """How devices share out the work, in a sentence; empty where there is one."""
         sizes, replicas = self.sizes, self.replicas
-        update = choose(sizes)
+        update = choose(sizes, replicas or USUAL)
         call_time = call_time_of(update, sizes.sites, replicas, self.round_sweeps)
         return in_words(Work(sizes.samples, replicas, update.together, call_time), self.device)
 

@@ -346,7 +346,7 @@ def can_be_held(sizes: Sizes) -> bool:
     return sizes.one_magnitude and sizes.one_field
 
 
-def suits(sizes: Sizes) -> bool:
+def suits(sizes: Sizes, _: int) -> bool:
     """Return True if a model ``can_be_held`` and the lattice's ``rows_can_be_packed``."""
     return sizes.lattice is not None and sizes.lattice.rows_can_be_packed and can_be_held(sizes)
 

@@ -39,6 +39,7 @@ class Request(NamedTuple):
     dynamics: Dynamics
     threads: int | None
     round_sweeps: int | None  # sweeps from one exchange or measurement to the next, None where this is not known
+    replicas: int  # of each sample in all, from which its update follows
 
 
 def in_words(work: Work, device: str) -> str:
@@ -107,7 +108,7 @@ def on_all_devices(
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
-    there, request = seats(device), Request(dynamics, threads, round_sweeps)
+    there, request = seats(device), Request(dynamics, threads, round_sweeps, replicas)
     return _on_seat(there[0], model, replicas, request) if len(there) == 1 else _on(there, model, replicas, request)
 
 
@@ -135,7 +136,7 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) ->
 
 def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
     """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
-    update = update_of(model)
+    update = update_of(model, replicas)
     together, on_gpus = update.together, all(seat.gpu is not None for seat in seats)
     blocks = -(-replicas // together)
     if on_gpus and _is_short(call_time_of(update, model.sites, replicas, request.round_sweeps)):
@@ -176,7 +177,7 @@ def _request_engine(seat: Seat, model: Ising, replicas: int, request: Request) -
 
 def _on_one(model: Ising, replicas: int, request: Request, gpu: int | None) -> Engine:
     sizes = ModelSizes(model)
-    update = choose(sizes)
+    update = choose(sizes, request.replicas)
     if gpu is not None:
         return update.on_cuda(model, replicas, request.dynamics, gpu)
     check_memory(sizes, replicas, update)

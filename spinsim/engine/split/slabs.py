@@ -115,7 +115,7 @@ class SlabEngine(SplitEngine):
 def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
     """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any."""
     there, lattices = seats(device), model.samples * replicas
-    if not _can_be_cut(model, lattices, len(there)):
+    if not _can_be_cut(model, replicas, len(there)):
         return []
     most = min(len(there), _layers(model) // 2)
     if device != "cpu":
@@ -126,7 +126,7 @@ def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
 def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
     """Sentence on how devices share out the lattices of a model; empty where each has whole ones."""
     given, there, lattices = seats_of_slabs(model, replicas, device), seats(device), model.samples * replicas
-    if not _can_be_cut(model, lattices, len(there)):
+    if not _can_be_cut(model, replicas, len(there)):
         return ""
     which = "one lattice" if lattices == 1 else f"each of {lattices} lattices"
     kind = "ranks" if device == "cpu" else "GPUs"
@@ -139,9 +139,13 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
     return f"{which} in {len(given)} slabs over {len(given)} {kind}{of_ranks}{leaves}"
 
 
-def _can_be_cut(model: Ising, lattices: int, devices: int) -> bool:
+def _can_be_cut(model: Ising, replicas: int, devices: int) -> bool:
     """Return whether there are fewer lattices than devices, of an update that moves slabs."""
-    return lattices < devices and model.lattice is not None and choose(ModelSizes(model)).in_slabs
+    return (
+        model.samples * replicas < devices
+        and model.lattice is not None
+        and choose(ModelSizes(model), replicas).in_slabs
+    )
 
 
 def _layers(model: Ising) -> int:
@@ -159,7 +163,7 @@ def in_slabs(given: Sequence[Seat], model: Ising, replicas: int, dynamics: Dynam
 
 
 def _make(group: Group, layers: range, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> Kept:
-    update, slab = choose(ModelSizes(model)), Slab(layers, group)
+    update, slab = choose(ModelSizes(model), replicas), Slab(layers, group)
     if group.gpu is not None:
         return Kept(update.on_cuda(model, replicas, dynamics, group.gpu, slab))
     return Kept(update.on_cpu(model, replicas, dynamics, threads, slab))

@@ -345,7 +345,7 @@ def _check_groups(plan: TemperPlan, replicas: int) -> None:
     sizes, groups = plan.sizes, count(plan.config.temper.number_of_groups, "group")
     if plan.device == "cpu":
         subject = f"a search of {sizes.sites} sites x {plan.model.samples} samples x {replicas} replicas x {groups}"
-        require(choose(sizes).needed_bytes(sizes, replicas), subject, "give fewer groups or replicas")
+        require(choose(sizes, replicas).needed_bytes(sizes, replicas), subject, "give fewer groups or replicas")
     check_run(plan.groups, replicas, 0, 1)
 
 

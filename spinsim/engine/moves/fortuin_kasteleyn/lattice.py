@@ -41,7 +41,6 @@ from spinsim.engine.layouts.site_packed import (
     lanes_of,
     load,
     seams_of,
-    suits,
     window_of,
 )
 from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
@@ -58,7 +57,6 @@ from spinsim.engine.moves.metropolis.site_packed.cpu import SiteSweeper
 from spinsim.engine.moves.metropolis.site_packed.update import sides_of
 from spinsim.engine.moves.metropolis.steps import FLIP, UNDECIDED, WIDE_WORDS, mux, prefixes, random_words, unlike
 from spinsim.engine.moves.move import Batch, FastPath, Moment
-from spinsim.engine.update import ModelSizes
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import leading_zeros, trailing_zeros
@@ -79,10 +77,6 @@ NIBBLES: Final = np.uint64(0x0F0F0F0F0F0F0F0F)
 OCTETS: Final = np.uint64(0x00FF00FF00FF00FF)
 HALVES: Final = np.uint64(0x0000FFFF0000FFFF)
 TWO, FOUR, EIGHT, SIXTEEN = np.uint64(2), np.uint64(4), np.uint64(8), np.uint64(16)
-
-
-def is_site_packed(model: Ising) -> bool:
-    return suits(ModelSizes(model))
 
 
 def chances(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

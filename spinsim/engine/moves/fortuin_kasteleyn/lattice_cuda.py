@@ -18,7 +18,7 @@ from spinsim.engine.cuda import CudaParts
 from spinsim.engine.cuda_queue import GRID_LIMIT
 from spinsim.engine.moves.fortuin_kasteleyn.clusters import KINDS, SEEDED, SWENDSEN_WANG, WOLFF
 from spinsim.engine.moves.fortuin_kasteleyn.lattice import chances, check_sites, field_of
-from spinsim.engine.moves.metropolis.site_packed.cuda import SiteLattices
+from spinsim.engine.moves.metropolis.site_packed.cuda import SiteLattices, edge_of
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 
@@ -33,22 +33,26 @@ CUBIC_JOINED: Final = 4
 SITES_AT_ONCE: Final = 2**27
 LATTICES: Final = struct_type(
     **dict.fromkeys(("opened", "ghosts", "label", "parent", "marks"), ADDRESS),
-    **dict.fromkeys(("width", "height", "depth", "tiles_x", "tiles_y", "first", "replicas", "first_sample"), np.uint32),
+    **dict.fromkeys(("side", "height", "depth", "groups", "tiles_x", "tiles_y"), np.uint32),
+    **dict.fromkeys(("first", "replicas", "first_sample"), np.uint32),
 )
 BONDS: Final = "clusters/lattice_bonds.cu"
 CLUSTERS: Final = "clusters/lattice_clusters.cu"
 KERNELS: Final = ("label_tiles", "join_tiles", "mark_clusters", "flip_clusters")
 DIMENSIONS: Final = (2, 3)
 INSTANCES: Final[Instances] = (
-    *((BONDS, instance("open_bonds", dimension)) for dimension in DIMENSIONS),
-    *((CLUSTERS, instance(name, dimension)) for name in KERNELS for dimension in DIMENSIONS),
+    *((BONDS, instance("open_bonds", dimension, kind)) for dimension in DIMENSIONS for kind in ("Slab", "AnyRows")),
+    *(
+        (CLUSTERS, instance(name, dimension, any_rows))
+        for name in KERNELS
+        for dimension in DIMENSIONS
+        for any_rows in (False, True)
+    ),
 )
 
 
-def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
+def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath:
     assert isinstance(parts.state, SiteLattices)  # noqa: S101  (engines of this layout have them)
-    if not parts.state.fills_groups:
-        return None
     return LatticesOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
@@ -71,13 +75,14 @@ class LatticesOnGpu:
     def _room(self) -> dict[str, Any]:
         """Arrays that a move works in, of as many lattices as are moved at a time."""
         sites, count, dimension = self._model.sites, self._at_once, self._lattices.dimension
+        words = 4 * self._lattices.plan.groups  # of a colour
         is_marked = bool(self._field) or self._kind == SEEDED
         sizes = {
-            "opened": (dimension * sites // 32, np.uint32),
-            "ghosts": (sites // 32 if self._field else 0, np.uint32),
+            "opened": (2 * dimension * words, np.uint32),
+            "ghosts": (2 * words if self._field else 0, np.uint32),
             "label": (sites, np.uint16),
             "parent": (sites, np.uint32),
-            "marks": (sites // 16 if is_marked else 0, np.uint32),
+            "marks": (2 * -(-sites // 32) if is_marked else 0, np.uint32),
         }
         needed = count * sum(size * np.dtype(kind).itemsize for size, kind in sizes.values())
         require_memory(self._queue.device, needed, f"the clusters of {self._model.name}")
@@ -85,19 +90,19 @@ class LatticesOnGpu:
 
     def _make(self) -> None:
         lattices, queue = self._lattices, self._queue
-        dimension, width, height, depth = lattices.dimension, lattices.width, lattices.height, lattices.depth
+        dimension, side, height, depth = lattices.dimension, 2 * lattices.in_row, lattices.height, lattices.depth
         x, y, z = (SQUARE_X, SQUARE_Y, 1) if dimension == 2 else (CUBIC_X, CUBIC_Y, CUBIC_Z)
-        tiles_x, tiles_y, tiles_z = 256 * width // x, -(-height // y), -(-depth // z)
+        tiles_x, tiles_y, tiles_z = -(-side // x), -(-height // y), -(-depth // z)
         self._record = record(
-            LATTICES, **self._arrays, width=width, height=height, depth=depth, tiles_x=tiles_x, tiles_y=tiles_y,
-            first=0, replicas=self._replicas, first_sample=self._first_sample,
+            LATTICES, **self._arrays, side=side, height=height, depth=depth, groups=lattices.plan.groups,
+            tiles_x=tiles_x, tiles_y=tiles_y, first=0, replicas=self._replicas, first_sample=self._first_sample,
         )  # fmt: skip
-        words, threads_a_word = 8 * width, 32 // (SQUARE_JOINED if dimension == 2 else CUBIC_JOINED)
+        words, threads_a_word = -(-side // 32), 32 // (SQUARE_JOINED if dimension == 2 else CUBIC_JOINED)
         first_y = -(-tiles_z * height * words * threads_a_word // THREADS) if dimension == 3 else 0
         first_x = first_y - (-tiles_y * depth * words * threads_a_word // THREADS)
         tiles, rows = tiles_x * tiles_y * tiles_z, height * depth
         self._grids = {
-            "open_bonds": (-(-width * rows // THREADS), 2 * dimension + (2 if self._field else 0)),
+            "open_bonds": (-(-lattices.plan.groups // THREADS), 2 * dimension + (2 if self._field else 0)),
             "label_tiles": (tiles, 1),
             "join_tiles": (first_x - (-rows * tiles_x // THREADS), 1),
             "mark_clusters": (-(-rows * words // THREADS), 1),
@@ -107,7 +112,8 @@ class LatticesOnGpu:
         chosen = {"all": self._record, "kind": np.uint32(self._kind), **drawn}
         arguments: dict[str, dict[str, Any]] = {
             "open_bonds": {
-                **{name: lattices.arguments[name] for name in ("state", "slab", "signs")},
+                **{name: lattices.arguments[name] for name in ("state", "signs")}, "geometry": lattices.geometry,
+                "layer": np.uint32(edge_of(lattices.plan)),
                 "is_signed": np.uint32(lattices.is_signed), "all": self._record, "chances": np.uint64(0),
                 "holder": np.uint64(0), "temperatures": np.uint32(1), **drawn,
             },
@@ -119,7 +125,9 @@ class LatticesOnGpu:
         if not self._arrays["marks"].size:
             del arguments["mark_clusters"]
         self._launches = {
-            name: Launch(queue.device, BONDS if name == "open_bonds" else CLUSTERS, instance(name, dimension), given)
+            name: Launch(queue.device, BONDS, instance(name, dimension, lattices.kind), given)
+            if name == "open_bonds"
+            else Launch(queue.device, CLUSTERS, instance(name, dimension, not lattices.fills_groups), given)
             for name, given in arguments.items()
         }
 

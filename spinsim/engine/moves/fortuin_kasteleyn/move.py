@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
+from spinsim.engine.choosing import choose_packing
 from spinsim.engine.cpu import CpuParts
 from spinsim.engine.layouts.replica_packed import Blocks
 from spinsim.engine.layouts.unpacked import Chunks
@@ -54,7 +55,7 @@ from spinsim.engine.moves.fortuin_kasteleyn.clusters import (
     flip_labelled,
     open_bonds,
 )
-from spinsim.engine.moves.fortuin_kasteleyn.lattice import flip_batch, is_site_packed
+from spinsim.engine.moves.fortuin_kasteleyn.lattice import flip_batch
 from spinsim.engine.moves.move import Batch, FastPath, Moment, most_halvings
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.memory import require
@@ -227,10 +228,10 @@ class FortuinKasteleyn:
 
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""
-        if is_site_packed(batch.model):
+        samples, replicas, _ = batch.spins.shape
+        if choose_packing(batch.model, replicas) is Packing.SITE:
             flip_batch(batch, self.kind)
             return
-        samples, replicas, _ = batch.spins.shape
         words = pack(batch.spins.transpose(0, 2, 1))
         beta = np.zeros((samples, block_count(replicas) * LANES, *(batch.beta.shape[2:] or (1,))))
         beta[:, :replicas] = batch.beta.reshape(samples, replicas, -1)

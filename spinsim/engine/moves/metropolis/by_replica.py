@@ -373,7 +373,7 @@ def suits(model: Ising, replicas: int, sweeps: float) -> bool:
 
     The times are rough, from an EPYC with AVX-512 (docs/benchmarks/performance.md); no bit depends on them.
     """
-    kind = choose_packing(model)
+    kind = choose_packing(model, replicas)
     if model.samples > 1 or kind not in (Packing.REPLICA, Packing.UNPACKED) or model.terms is not None:
         return False
     colours = model.once(ReplicaByReplica).colours
@@ -381,7 +381,7 @@ def suits(model: Ising, replicas: int, sweeps: float) -> bool:
     own = 8.0 * sites * replicas
     if kind is Packing.REPLICA:
         engine = 20_000 / sweeps + blocks * (500.0 * colours + (sites / 8 + colours / 2) * (150 + 12 * degree))
-    elif update_of(model).one_by_one:
+    elif update_of(model, replicas).one_by_one:
         own *= 1 + sites / 256
         engine = 40_000 / sweeps + 11.5 * sites * replicas
     else:

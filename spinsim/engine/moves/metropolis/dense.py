@@ -90,12 +90,12 @@ SPARSEST_ON_CPU: Final = 2
 """The same where only a CPU keeps fields, for models that nothing but the unpacked update takes."""
 
 
-def suits(sizes: Sizes) -> bool:
+def suits(sizes: Sizes, _: int) -> bool:
     """Return True for a dense model: a graph of which a large part of all pairs are bonds."""
     return _is_dense(sizes, LEAST_DEGREE, SPARSEST)
 
 
-def suits_on_cpu(sizes: Sizes) -> bool:
+def suits_on_cpu(sizes: Sizes, _: int) -> bool:
     """Return True for a small and dense model: kept fields are faster on a CPU alone."""
     return _is_dense(sizes, LEAST_ON_CPU, SPARSEST_ON_CPU)
 

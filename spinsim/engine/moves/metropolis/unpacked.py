@@ -83,7 +83,7 @@ class UnpackedPlan:
         return np.ascontiguousarray(2.0 * model.quantum * padded.swapaxes(1, 2))
 
 
-def suits(_: Sizes) -> bool:
+def suits(_: Sizes, replicas: int) -> bool:
     return True
 
 

@@ -184,7 +184,7 @@ MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields
 UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
 
 
-def suits(sizes: Sizes) -> bool:
+def suits(sizes: Sizes, _: int) -> bool:
     """Returns whether couplings of one term have one magnitude in a uniform field, or are few units as their fields."""
     if sizes.in_terms:
         return False
@@ -257,7 +257,7 @@ class TermPlan:
 PackedRun: TypeAlias = ReplicaPlan | TermPlan  # a run whose state is replica-packed, whatever its energy is
 
 
-def suits_terms(sizes: Sizes) -> bool:
+def suits_terms(sizes: Sizes, _: int) -> bool:
     """Return True for two terms of one magnitude each and a uniform field, if classes have at most six bits."""
     degrees = sizes.degrees_of_terms
     return degrees is not None and sizes.one_field and TermClasses.fit(degrees, sizes.in_field)
