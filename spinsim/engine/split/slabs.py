@@ -140,12 +140,10 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
 
 
 def _can_be_cut(model: Ising, replicas: int, devices: int) -> bool:
-    """Return whether there are fewer lattices than devices, of an update that moves slabs."""
-    return (
-        model.samples * replicas < devices
-        and model.lattice is not None
-        and choose(ModelSizes(model), replicas).in_slabs
-    )
+    """Return whether there are fewer lattices than devices, of an update that moves slabs, whose layers fill groups."""
+    lattice, are_few = model.lattice, model.samples * replicas < devices
+    fills = lattice is not None and lattice.rows_can_be_packed
+    return are_few and fills and choose(ModelSizes(model), replicas).in_slabs
 
 
 def _layers(model: Ising) -> int:
