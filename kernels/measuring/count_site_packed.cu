@@ -40,8 +40,8 @@ __device__ __forceinline__ void add_block(u64 (&counts)[3], u64* const (&totals)
 }
 
 // Counts replicas and samples in y and z; colour 0 alone is counted where `up_first` is not null.
-template <int DIMENSION, bool SIGNED, typename Lattice>
-__global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Lattice lattice, Halo halo, Signs signs, u64* up,
+template <int DIMENSION, bool SIGNED, typename Geometry>
+__global__ __launch_bounds__(THREADS) void count_site(const uint4* state, Geometry lattice, Halo halo, Signs signs, u64* up,
                                                          u64* unsatisfied, u64* up_first) {
     constexpr int SLOTS = 2 * DIMENSION;
     const size_t part = (size_t)blockIdx.z * gridDim.y + blockIdx.y;

@@ -37,8 +37,8 @@ __global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state
 }
 
 // Likewise bonds, each from its site of colour 0: a pair in x, shares of its groups in y, samples in z.
-template <int DIMENSION, typename Lattice>
-__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Lattice geometry, u32 layer, Pairs pairs, u64* same) {
+template <int DIMENSION, typename Geometry>
+__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Geometry geometry, u32 layer, Pairs pairs, u64* same) {
     const u32 sample = blockIdx.z, groups = groups_of(geometry);
     const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
     const auto other = [&](u32 g) { return lattice[(size_t)groups + g]; };
@@ -74,8 +74,8 @@ struct DifferingWords {
 
 // Site-packed sums of layers along y and, in three dimensions, z: a warp a row. Compared in x, shares in y, samples in z;
 // sums[layer][compared] of the launch's first sample, whose next one's are as far as there are.
-template <typename Lattice>
-__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Lattice geometry, u32 first, Pairs pairs, u32* along_y,
+template <typename Geometry>
+__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Geometry geometry, u32 first, Pairs pairs, u32* along_y,
                                                           u32* along_z) {
     const u32 sample = first + blockIdx.z, rows = geometry.height * geometry.depth, groups = groups_of(geometry), all = gridDim.x;
     const Differing lattice = lattices_of(state, 2 * (size_t)groups, sample, pairs, blockIdx.x);
@@ -97,8 +97,8 @@ __global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, La
 // Site-packed sums of layers along x. A thread takes a column of 32-bit words of one colour, in rows of equal parity, which
 // hold the same x: 32 rows at a time are turned into a word for each x. It takes every `stripes`-th such tile of rows, so
 // that few threads add to the same sums. Grid and sums as above.
-template <typename Lattice>
-__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Lattice geometry, u32 first, Pairs pairs,
+template <typename Geometry>
+__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Geometry geometry, u32 first, Pairs pairs,
                                                              u32* along_x, u32 stripes) {
     const u32 sample = first + blockIdx.z, words = words_in_row(geometry), half = geometry.height / 2, rows = half * geometry.depth;
     const size_t groups = groups_of(geometry);

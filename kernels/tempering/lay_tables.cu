@@ -1,5 +1,5 @@
 // Tables of every replica at its place on the ladder, laid out as spinsim/engine/moves/metropolis/classes.py and
-// spinsim/engine/moves/metropolis/site_packed.py say.
+// spinsim/engine/moves/metropolis/site_packed/update.py say.
 #include "tempering/ladder.cuh"
 
 constexpr u32 LANES = HOST(packing.LANES);

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -131,10 +130,6 @@ class CpuParts(NamedTuple):
     # finds the configuration of a sample and replica as ``spinsim.packing`` says, where no spin need be unpacked
     bits: Callable[[int, int], Bits] | None = None
     kept: KeptWords | None = None  # for measurements in succession of small problems
-
-
-def _given(measurement: LadderMeasurement) -> LadderMeasurement:
-    return measurement
 
 
 class CpuEngine(Engine):
@@ -269,7 +264,9 @@ class CpuEngine(Engine):
     ) -> list[Begun]:  # fmt: skip
         tempering, words = self._on_ladder(), self._sweeper.words_of_round(sweeps) if rounds else None
         if words is not None and self._are_small(count, count * rounds * words, wanted, reduction):
-            return self._measured_in_succession(count, rounds, sweeps, wanted, reduction, fetched)
+            are_fetched = [True] * count if reduction is None or fetched is None else fetched
+            succession = self._in_succession(count, rounds, sweeps, wanted, reduction, any(are_fetched))
+            return succession.fetched(are_fetched)
         rooms = [self._room(wanted, reduction, fetched is None or fetched[k]) for k in range(count)]
         number = 0 if reduction is None else reduction.measurements
         of_measuring = self._measuring.words(wanted, self.replicas)
@@ -307,15 +304,6 @@ class CpuEngine(Engine):
         if words is None or not self._are_small(count, count * rounds * words, wanted, reduction):
             return None
         return self._in_succession(count, rounds, sweeps, wanted, reduction, True).together
-
-    def _measured_in_succession(
-        self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None,
-        fetched: Sequence[bool] | None,
-    ) -> list[Begun]:  # fmt: skip
-        are_fetched = [True] * count if reduction is None or fetched is None else fetched
-        succession = self._in_succession(count, rounds, sweeps, wanted, reduction, any(are_fetched))
-        measured = zip(succession.measurements, are_fetched, strict=True)
-        return [partial(_given, one) if is_fetched else None for one, is_fetched in measured]
 
     def _in_succession(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None, is_read: bool

@@ -97,7 +97,8 @@ def test_sums_do_not_depend_on_threads_and_devices(reduced, monkeypatch) -> None
 
 
 @pytest.mark.parametrize("stop", [3, 9, 20])
-def test_an_interrupted_run_has_the_same_sums(reduced, tmp_path: Path, stop: int) -> None:
+def test_an_interrupted_run_has_the_same_sums(reduced, tmp_path: Path, monkeypatch, stop: int) -> None:
+    monkeypatch.setattr("spinsim.engine.cpu.AT_ONCE", 16)  # so that a short run tells of its updates often enough
     calls, path = 0, tmp_path / "a.h5"
 
     def interrupt(updates: int) -> None:

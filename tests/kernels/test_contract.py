@@ -44,8 +44,9 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
     "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
-    "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu",
+    "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu", "metropolis/site_packed_words.cu",
 ]  # fmt: skip
+GEOMETRY = "Geometry"  # likewise of two
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
 
 MODELS = [
@@ -127,6 +128,11 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
         patch.setattr("spinsim.engine.moves.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0)
         patch.setattr("spinsim.engine.moves.fortuin_kasteleyn.cuda.shared_memory", lambda device: 0)
         update(MODELS[0])
+    with monkeypatch.context() as patch:
+        patch.setattr("spinsim.model.lattice.Lattice.rows_can_be_packed", True)
+        update(ss.Ising(ss.square(4)))
+        patch.setattr("spinsim.engine.moves.metropolis.site_packed.cuda.blocks_in_shared", lambda *sizes: 0)
+        update(ss.Ising(ss.square(4)))
     multiply()
     layer = Layer(ss.Ising(ss.chain(13)), 0, 0.4, 0.3, "even")
     CudaButterfly(layer)
@@ -183,6 +189,8 @@ def test_structs_by_value_are_checked(file: str) -> None:
             kind = re.sub(r"^\s*(const )?(__grid_constant__ )?|\s*\w+\s*$", "", parameter)
             if kind == BARRIERS:
                 assert {"LatticeBarrier", "NeighbourBarrier", "SlabBarrier"} <= checked
+            elif kind == GEOMETRY:
+                assert {"Slab", "AnyRows"} <= checked
             elif not kind.endswith("*") and kind not in NUMBERS:
                 assert kind.partition("<")[0] in checked, parameter
 

@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *ar
 
 
 def at_row(monkeypatch: pytest.MonkeyPatch, row: int, action: Callable[[], object]) -> None:
-    """Do something once, just before a run records a row."""
+    """Do something once, just before a run records a row; rows of several measurements are then recorded one by one."""
     write, done = Recording.write, list[int]()
 
     def writing(self: Recording, values: Mapping[str, Any]) -> None:
@@ -55,7 +55,12 @@ def at_row(monkeypatch: pytest.MonkeyPatch, row: int, action: Callable[[], objec
             action()
         write(self, values)
 
+    def writing_rows(self: Recording, first: int, series: Mapping[str, Any]) -> None:
+        for k in range(len(series["sweep"])):
+            self.write({"step": first + k, **{name: values[k] for name, values in series.items()}})
+
     monkeypatch.setattr(Recording, "write", writing)
+    monkeypatch.setattr(Recording, "write_rows", writing_rows)
 
 
 def interrupt() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ from spinsim.engine.measuring.cpu_comparison import (
 )
 from spinsim.engine.measuring.sums import Counts
 from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, copy_pairs
-from spinsim.engine.protocols import LadderMeasurement, Spins, bits_of
+from spinsim.engine.protocols import Begun, LadderMeasurement, Spins, bits_of
 from spinsim.machine.compiled import kernel
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -267,6 +267,10 @@ def _unread(sample: int, replica: int) -> npt.NDArray[np.int8]:
     raise NotImplementedError
 
 
+def _given(measurement: LadderMeasurement) -> LadderMeasurement:
+    return measurement
+
+
 class Succession:
     """Measurements in succession of a small problem, whose states are kept and then counted and compared together.
 
@@ -284,6 +288,11 @@ class Succession:
 
     def of(self, number: int) -> slice:
         return slice(number * self._samples, (number + 1) * self._samples)
+
+    def fetched(self, which: Sequence[bool]) -> list[Begun]:
+        """Return those measurements that are fetched, None for the others."""
+        every = zip(self.measurements, which, strict=True)
+        return [partial(_given, one) if is_fetched else None for one, is_fetched in every]
 
     def spins(self, number: int) -> Spins:
         return self._reading(self.words[self.of(number)])

@@ -30,7 +30,7 @@ from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison,
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, WordSweeps, blocks_in_shared
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, WordSweeps, blocks_in_shared, launches
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
@@ -461,15 +461,10 @@ class SharedSweeps:
         }, 16 * THREADS * (slots + 1 + signed * slots))  # fmt: skip
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
-        most = half_sweeps_a_launch(self._plan)
-        while half_sweeps:
-            several = min(half_sweeps, most)
-            if self._halo.is_copied:
-                several = 1
-                self._halo.fetch(1 - half_sweep % 2)
-            self._queue_launch(several, half_sweep)
-            half_sweep += several
-            half_sweeps -= several
+        most = 1 if self._halo.is_copied else half_sweeps_a_launch(self._plan)
+        for several, first in launches(half_sweeps, half_sweep, most):
+            self._halo.fetch(1 - first % 2)
+            self._queue_launch(several, first)
 
     def _queue_launch(self, several: int, half_sweep: int) -> None:
         share, flags = self._share, self._halo.flags

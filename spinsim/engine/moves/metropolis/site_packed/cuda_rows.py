@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -15,11 +16,18 @@ from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, Kind
 from spinsim.packing import LANES
 
 BLOCKS: Final = 4  # on one multiprocessor
+BYTES: Final = 32  # of a group of both colours
 WORD_THREADS: Final = 512  # of a block of words, at most
 LEAST_THREADS: Final = 32
 IN_SHARED: Final = 2**17 + 2**16  # bytes of a lattice that a block holds, at most
 OF_CLUSTER: Final = 8  # blocks that share such a lattice, where there are few
 LEAST_GROUPS: Final = 64  # of a colour that a cluster is given
+
+
+def launches(half_sweeps: int, half_sweep: int, most: int) -> Iterator[tuple[int, int]]:
+    """Half-sweeps of each launch, at most so many, and the number of its first one."""
+    for first in range(half_sweep, half_sweep + half_sweeps, most):
+        yield min(most, half_sweep + half_sweeps - first), first
 
 
 class WordSweeps:
@@ -44,14 +52,8 @@ class WordSweeps:
         }, BYTES * groups)  # fmt: skip
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
-        while half_sweeps:
-            several = min(half_sweeps, self._most)
-            self._launch(self._stream, self._grid, self._threads, half_sweep=half_sweep, half_sweeps=several)
-            half_sweep += several
-            half_sweeps -= several
-
-
-BYTES: Final = 32  # of a group of both colours
+        for several, first in launches(half_sweeps, half_sweep, self._most):
+            self._launch(self._stream, self._grid, self._threads, half_sweep=first, half_sweeps=several)
 
 
 def blocks_in_shared(groups: int, lattices: int, device: int) -> int:
@@ -110,13 +112,10 @@ class RowSweeps:
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
         blocks = self._grid[0]
-        while half_sweeps:
-            several = min(half_sweeps, self._most)
+        for several, first in launches(half_sweeps, half_sweep, self._most):
             self._launch(
-                self._stream, self._grid, self._threads, blocks > 1, half_sweep=half_sweep, half_sweeps=several,
+                self._stream, self._grid, self._threads, blocks > 1, half_sweep=first, half_sweeps=several,
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
             if blocks > 1:
                 self._arrivals = (self._arrivals + (several - 1) * blocks) % 2**32
-            half_sweep += several
-            half_sweeps -= several
