@@ -14,6 +14,7 @@ Unpacked: ``spins[sample, site, replica]`` is ``int8``, +1 or -1; on a GPU words
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from math import lcm, prod
 from typing import Any, Final, overload
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from spinsim.machine.compiled import kernel, part
 
 LANES: Final = 128
+_GROUPS_AT_ONCE: Final = 2**13  # whose lanes are in memory by their numbers
 
 
 class Packing(StrEnum):
@@ -109,11 +111,23 @@ def _odd_rows(shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
     return np.asarray((row % shape[1] + row // shape[1]) % 2 == 1)
 
 
+def mask_of_lanes(groups: int, is_set: Callable[[npt.NDArray[np.int64]], Any]) -> npt.NDArray[np.uint64]:
+    """Words (groups, 2) of the lanes of a colour for which a function of their numbers is True."""
+    mask = np.empty((groups, 2), np.uint64)
+    for first in range(0, groups, _GROUPS_AT_ONCE):
+        lane = np.arange(LANES * first, LANES * min(groups, first + _GROUPS_AT_ONCE))
+        mask[first : first + _GROUPS_AT_ONCE] = pack_lanes(np.asarray(is_set(lane)).reshape(-1, LANES))
+    return mask
+
+
 def odd_lanes(shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
-    """Words of ``repeating_groups`` whose bits are set where colour 0 has odd x."""
-    lane = np.arange(LANES * repeating_groups(shape))
-    row = lane // (shape[0] // 2)
-    return pack_lanes(((row % shape[1] + row // shape[1]) % 2 == 1).reshape(-1, LANES)).reshape(-1)
+    """Words (groups, 2) of ``repeating_groups`` whose bits are set where colour 0 has odd x."""
+
+    def is_odd(lane: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        row = lane // (shape[0] // 2)
+        return np.asarray((row % shape[1] + row // shape[1]) % 2 == 1)
+
+    return mask_of_lanes(repeating_groups(shape), is_odd)
 
 
 def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
@@ -206,7 +220,7 @@ def of_site_packed(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> Bit
     """Returns the bits (bytes,) of a configuration as site-packed words (colours, groups, 2) of these sides."""
     halves = np.ascontiguousarray(words).reshape(2, -1)
     out = np.empty(halves.size, np.uint64)
-    _interleave(halves, odd_lanes(shape), out)
+    _interleave(halves, odd_lanes(shape).reshape(-1), out)
     return out.astype("<u8", copy=False).view(np.uint8)[: -(-prod(shape) // 8)]
 
 

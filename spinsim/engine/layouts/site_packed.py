@@ -29,7 +29,7 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
-from spinsim.packing import LANES, odd_lanes, pack_lanes, repeating_groups, site_groups
+from spinsim.packing import mask_of_lanes, odd_lanes, repeating_groups, site_groups
 from spinsim.parallel.group import Group
 
 Words = npt.NDArray[np.uint64]
@@ -55,10 +55,11 @@ class Seams(NamedTuple):
 def seams_of(shape: tuple[int, ...]) -> Seams:
     """The masks of a lattice of sides ``shape``."""
     groups, width, height = repeating_groups(shape), shape[0] // 2, shape[1]
-    lane = np.arange(LANES * groups)
-    x, y = lane % width, lane // width % height
-    sides = pack_lanes(np.stack([x == 0, x == width - 1, y == 0, y == height - 1]).reshape(4, -1, LANES))
-    masks = np.concatenate([odd_lanes(shape).reshape(1, -1, 2), sides]).transpose(0, 2, 1)
+    at_sides = (
+        lambda lane: lane % width == 0, lambda lane: lane % width == width - 1,
+        lambda lane: lane // width % height == 0, lambda lane: lane // width % height == height - 1,
+    )  # fmt: skip
+    masks = np.stack([odd_lanes(shape), *(mask_of_lanes(groups, one) for one in at_sides)]).transpose(0, 2, 1)
     return Seams(np.ascontiguousarray(masks[..., np.arange(groups + BATCH) % groups]), groups)
 
 
