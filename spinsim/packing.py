@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
 from math import lcm, prod
 from typing import Any, Final, overload
 
@@ -120,6 +121,7 @@ def mask_of_lanes(groups: int, is_set: Callable[[npt.NDArray[np.int64]], Any]) -
     return mask
 
 
+@lru_cache(maxsize=16)
 def odd_lanes(shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
     """Words (groups, 2) of ``repeating_groups`` whose bits are set where colour 0 has odd x."""
 

@@ -38,7 +38,7 @@ from spinsim.packing import Bits, Packing, packed_spins
 
 Words = npt.NDArray[np.uint64]
 AT_ONCE: Final = 256  # measurements that threads make without meeting, at most
-OFTEN: Final = 16  # the same of problems that are not small
+FEWER: Final = 16  # the same of problems that are not small
 KEPT_BYTES: Final = 2**25  # bytes of such measurements
 SMALL_BYTES: Final = 2**21  # of measurements that are counted and compared together
 _OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
@@ -249,7 +249,7 @@ class CpuEngine(Engine):
         if self._tempering is None or self._sweeper.words_of_round(1) is None:
             return 1
         each = self._measured_bytes
-        return max(1, min(AT_ONCE, max(OFTEN, SMALL_BYTES // each), KEPT_BYTES // each))
+        return max(1, min(AT_ONCE, max(FEWER, SMALL_BYTES // each), KEPT_BYTES // each))
 
     @property
     def _measured_bytes(self) -> int:

@@ -7,7 +7,6 @@ a segment, ``<file>.parts/<group>-<number>.h5``, which the run's file lists with
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -186,8 +185,8 @@ def remove(path: Path, kept: Iterable[Segment]) -> None:
     """Remove the segments beside a run's file, but for those that are kept, and their folder where it is empty."""
     folder, names = folder_of_segments(path), {Path(one.name).name for one in kept}
     with contextlib.suppress(FileNotFoundError):  # there are none, or somebody deletes the folder at this moment
-        for entry in list(os.scandir(folder)):
-            if entry.name not in names and fnmatch.fnmatch(entry.name, "*-*.h5"):
-                Path(entry.path).unlink(missing_ok=True)
+        for one in folder.glob("*-*.h5"):
+            if one.name not in names:
+                one.unlink(missing_ok=True)
         if not names and not any(folder.iterdir()):
             folder.rmdir()

@@ -335,26 +335,8 @@ def differing_items(state, ends, size, one, other, count):  # type: ignore[no-un
 
 
 @kernel
-def squared_modes(differing, size, wave, squares):  # type: ignore[no-untyped-def]
-    """|sum over x of v_x exp(i k x)|^2 into ``squares`` (pairs,), v_x = size - 2 differing[x], in the order of x.
-
-    ``wave`` is that of correlations.py; plain IEEE operations, none fused: a GPU finds the same bits.
-    """
-    pairs = squares.size
-    real, imaginary = np.zeros(pairs), np.zeros(pairs)
-    for x in range(differing.shape[0]):
-        row, cosine, sine = differing[x], wave[0, x], wave[1, x]
-        for p in range(pairs):
-            value = np.float64(size - 2 * row[p])
-            real[p] += value * cosine
-            imaginary[p] += value * sine
-    for p in range(pairs):
-        squares[p] = real[p] * real[p] + imaginary[p] * imaginary[p]
-
-
-@kernel
 def second_and_fourth_powers(differing, size, powers):  # type: ignore[no-untyped-def]
-    """Sums over x of v_x^2 and v_x^4 into ``powers`` (pairs, 2); v_x is that of ``squared_modes``."""
+    """Sums over x of v_x^2 and v_x^4 into ``powers`` (pairs, 2), v_x = size - 2 differing[x]."""
     for x in range(differing.shape[0]):
         row = differing[x]
         for p in range(row.size):
