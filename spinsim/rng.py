@@ -38,7 +38,7 @@ MULTIPLIER_1: Final = np.uint64(0xCD9E8D57)
 WEYL_0: Final = np.uint64(0x9E3779B9)
 WEYL_1: Final = np.uint64(0xBB67AE85)
 
-DYNAMICS: Final = 1
+DYNAMICS: Final = 2
 """Number of the trajectories that follow from a configuration and a seed: it rises with every change of their bits.
 
 It stands in every file and checkpoint; runs of another number can be read but not gone on with."""

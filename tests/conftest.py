@@ -18,9 +18,9 @@ from places import ROOT
 from typer.main import get_command
 
 from spinsim.cuda.device import names
+from spinsim.engine.layouts import site_packed
 from spinsim.machine import threads
 from spinsim.machine.memory import make_current
-from spinsim.model.lattice import Lattice
 
 # Processes that tests start run this very checkout too, and share its compiled kernels.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -70,8 +70,9 @@ def _processors(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All lattices that can be are site-packed."""
-    monkeypatch.setattr(Lattice, "rows_can_be_packed", Lattice.sides_are_even)
+    """All lattices that can be are site-packed, of any number of replicas."""
+    monkeypatch.setattr(site_packed, "MOST_REPLICAS", 2**31)
+    monkeypatch.setattr(site_packed, "SITES_EACH", 2**-20)
 
 
 @pytest.fixture

@@ -161,7 +161,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
     const size_t rules_of = tables.part(sample, replica);
     const UniformThresholds thresholds = {tables.thresholds + (rules_of << R::BITS)};
     const u32 warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
-    rules.load(tables, rules_of);
+    rules.load(tables, rules_of, threadIdx.x, THREADS);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
     const typename S::Words words(staged);

@@ -18,7 +18,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_rows(uint4* state, AnyRows r
     const u32 block = counter_block(first_sample + sample, first_replica + replica);
     const size_t rules_of = tables.part(sample, replica);
     const UniformThresholds thresholds = {tables.thresholds + (rules_of << R::BITS)};
-    rules.load(tables, rules_of);
+    rules.load(tables, rules_of, threadIdx.x, THREADS);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     __syncthreads();
     const LatticeBarrier barrier = barriers.of(part);

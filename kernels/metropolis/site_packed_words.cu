@@ -1,24 +1,27 @@
-// Site-packed Metropolis of lattices that fit shared memory, for few of them: four threads a group of 128 sites, each with a word of
-// 32. They share the group's random calls, of which each makes one of the first four. The thread blocks of a cluster share a lattice;
-// each has room for all of it and keeps up to date what its own part looks at: who updates a word tells the blocks that will read it.
-// Replicas and samples in y and z, many half-sweeps a launch.
+// Site-packed Metropolis where rows begin anywhere in words, a thread for each word of 32 lanes: four threads of a warp have a group of
+// 128 sites. A thread keeps its word of both colours for many half-sweeps, knows where the neighbours' words are, and draws the next
+// random numbers while it waits for them. Small lattices share a block (`sweep_words`); a large one is spread over the GPU
+// (`sweep_spread`), where its words lie in global memory, each beside the half-sweep up to which it is done.
 #include "metropolis/uniform.cuh"
 #include "packing/any_rows.cuh"
-#include "synchronisation/cluster.cuh"
 
-static_assert(OWN_PLANES == 5 && COLUMN_PLANES == 4, "four planes are shared, the fifth and the columns' call are everybody's");
+constexpr u32 WORD_THREADS = HOST(engine.moves.metropolis.site_packed.cuda_words.WORD_THREADS);
+constexpr u32 MOST_TOGETHER = HOST(engine.moves.metropolis.site_packed.cuda_words.MOST_TOGETHER);
+constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.site_packed.cuda_words.SPREAD_THREADS);
+constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.site_packed.cuda_words.SPREAD_BLOCKS);
+static_assert(OWN_PLANES == 5 && COLUMN_PLANES == 4, "two calls a thread are six of a group, of which two are made twice");
 
-// Gives thread w of four the word w of each thread's four.
+// Gives thread w of four the word w of each thread's four. Words are chosen by masks, as the compiler makes branches of conditions.
 __device__ __forceinline__ void transpose_in_four(u32 (&a)[4], u32 w) {
 #pragma unroll
     for (u32 by = 1; by < 4; by *= 2) {
-        const bool upper = w & by;
+        const u32 upper = w & by ? ~0u : 0;
 #pragma unroll
         for (u32 k = 0; k < 4; ++k) {
             if (k & by) continue;
-            const u32 given = __shfl_xor_sync(~0u, upper ? a[k] : a[k | by], by);
-            a[k | by] = upper ? a[k | by] : given;
-            a[k] = upper ? given : a[k];
+            const u32 given = __shfl_xor_sync(~0u, mux(upper, a[k | by], a[k]), by);
+            a[k | by] = mux(upper, given, a[k | by]);
+            a[k] = mux(upper, a[k], given);
         }
     }
 }
@@ -28,46 +31,162 @@ __device__ __forceinline__ u32 any_of_four(u32 value) {
     return value | __shfl_xor_sync(~0u, value, 2);
 }
 
-// Returns the union of the words of the threads before this one of four.
-__device__ __forceinline__ u32 before_in_four(u32 value, u32 w) {
-    const u32 neighbour = __shfl_xor_sync(~0u, value, 1), pair = value | neighbour, others = __shfl_xor_sync(~0u, pair, 2);
-    return (w & 1 ? neighbour : 0) | (w & 2 ? others : 0);
-}
+// Says where 32 lanes of a colour, from lane `at` on, are: in word at / 32 from bit at % 32 on, then in word `high`.
+struct Window {
+    u32 at, high;
 
-// Reads words of one colour of a lattice in shared memory, 32 lanes from any of them on.
-struct Lanes {
-    const u32* words;
-    u32 lanes, count;
-
-    __device__ __forceinline__ u32 from(int first) const {
-        const u32 at = first < 0 ? first + lanes : (u32)first >= lanes ? first - lanes : first, k = at / 32, left = lanes - at;
-        const u32 bits = __funnelshift_r(words[k], k + 1 < count ? words[k + 1] : 0, at % 32);
-        return left < 32 ? bits | words[0] << left : bits;  // those past the last lane are 0
+    __device__ __forceinline__ static Window from(int first, u32 lanes) {
+        const u32 at = first < 0 ? first + lanes : (u32)first >= lanes ? first - lanes : first, low = at / 32;
+        return {at, low < (lanes - 1) / 32 ? low + 1 : lanes % 32 ? low : 0};
+    }
+    __device__ __forceinline__ u32 low() const { return at / 32; }
+    __device__ __forceinline__ u32 of(u32 low_word, u32 high_word) const { return __funnelshift_r(low_word, high_word, at); }
+    // Returns the same with the first lanes of all behind the last one, where this is within a word.
+    __device__ __forceinline__ u32 ending(u32 bits, u32 first_word, u32 lanes) const {
+        const u32 left = lanes - at;
+        return mux(left < 32 ? ~0u << (left & 31) : 0, bits, first_word << (left & 31));
     }
 };
 
-// Finds the words of the neighbours of word w of group g of a colour, in the order of the slots.
+// Finds the words of the neighbours of a word, which are those of the other colour. Threads of a warp do all the same, as it is slow
+// to exchange words where they may part: what one of them needs all of them read.
 template <int DIMENSION>
-__device__ __forceinline__ void neighbours_of_word(const AnyRows& rows, u32 colour, u32 g, u32 w, const Lanes& other,
-                                                   u32 (&near)[2 * DIMENSION]) {
-    const int at = 128 * g + 32 * w, width = rows.width, plane = width * rows.height;
-    const u32* const masks = (const u32*)(rows.masks + g % rows.repeating) + w;
-    const auto mask = [&](AnyRows::Side side) { return __ldg(masks + 4 * side * rows.repeating); };
-    const auto from_either = [&](AnyRows::Side side, int lane, int at_side) {
-        const u32 bits = mask(side);
-        return bits ? mux(bits, other.from(lane), other.from(at_side)) : other.from(lane);
-    };
-    near[2] = other.from(at);
-    const u32 up = from_either(AnyRows::LAST, at + 1, at + 1 - width), down = from_either(AnyRows::FIRST, at - 1, at - 1 + width);
-    near[3] = mux(mask(AnyRows::ODD) ^ (0 - colour), down, up);
-    if constexpr (DIMENSION == 2) {
-        near[0] = other.from(at - width), near[1] = other.from(at + width);
-    } else {
-        near[0] = from_either(AnyRows::BOTTOM, at - width, at - width + plane);
-        near[1] = from_either(AnyRows::TOP, at + width, at + width - plane);
-        near[4] = other.from(at - plane), near[5] = other.from(at + plane);
+class WordNeighbours {
+    static constexpr int SIDES = 2 * DIMENSION, SEAMS = 2 * DIMENSION - 2;
+    enum { NEXT, PREVIOUS, ROW_BEFORE, ROW_AFTER, PLANE_BEFORE, PLANE_AFTER };
+    enum { FIRST, LAST, BOTTOM, TOP };  // lanes that have a neighbour at the other end of their row or plane
+    Window side[SIDES], seam[SEAMS];
+    u32 own, lanes, odd, at_seam[SEAMS];
+    bool shifts, wraps;  // if rows and planes begin within words, and the first lane follows the last one within a word
+
+public:
+    __device__ __forceinline__ WordNeighbours(const AnyRows& rows, u32 word) : own(word), lanes(rows.lanes()) {
+        const u32 g = word / 4;
+        const int at = min(32 * word, lanes - 1), width = rows.width, plane = width * rows.height;  // unused words are anywhere
+        const u32* const masks = (const u32*)(rows.masks + g % rows.repeating) + word % 4;
+        odd = __ldg(masks + 4 * AnyRows::ODD * rows.repeating);
+        side[NEXT] = Window::from(at + 1, lanes), side[PREVIOUS] = Window::from(at - 1, lanes);
+        side[ROW_BEFORE] = Window::from(at - width, lanes), side[ROW_AFTER] = Window::from(at + width, lanes);
+        seam[FIRST] = Window::from(at - 1 + width, lanes), seam[LAST] = Window::from(at + 1 - width, lanes);
+        if constexpr (DIMENSION == 3) {
+            side[PLANE_BEFORE] = Window::from(at - plane, lanes), side[PLANE_AFTER] = Window::from(at + plane, lanes);
+            seam[BOTTOM] = Window::from(at - width + plane, lanes), seam[TOP] = Window::from(at + width - plane, lanes);
+        }
+#pragma unroll
+        for (int k = 0; k < SEAMS; ++k) at_seam[k] = __ldg(masks + 4 * (AnyRows::FIRST + k) * rows.repeating);
+        shifts = width % 32, wraps = lanes % 32;
     }
-}
+
+    // `words` reads words of the other colour, and says how far one of them is.
+    template <typename Words>
+    __device__ __forceinline__ void find(u32 colour, const Words& words, u32 (&near)[SIDES]) const {
+        typename Words::Word here, first, low[SIDES], high[SIDES], low_at[SEAMS], high_at[SEAMS];
+        const bool has_layers = DIMENSION == 3 && __any_sync(~0u, at_seam[SEAMS - 2] | at_seam[SEAMS - 1]);
+        int ahead;
+        do {
+            here = first = words(own);
+            high[NEXT] = words(side[NEXT].high), low[PREVIOUS] = words(side[PREVIOUS].low());
+#pragma unroll
+            for (int k = ROW_BEFORE; k < SIDES; ++k) low[k] = high[k] = words(side[k].low());
+#pragma unroll
+            for (int k = 0; k < SEAMS; ++k) low_at[k] = high_at[k] = here;
+            low_at[FIRST] = words(seam[FIRST].low()), high_at[LAST] = words(seam[LAST].high);
+            if (has_layers) {
+#pragma unroll
+                for (int k = BOTTOM; k < SEAMS; ++k) low_at[k] = high_at[k] = words(seam[k].low());
+            }
+            if (shifts) {
+#pragma unroll
+                for (int k = ROW_BEFORE; k < SIDES; ++k) high[k] = words(side[k].high);
+                high_at[FIRST] = words(seam[FIRST].high), low_at[LAST] = words(seam[LAST].low());
+                if (has_layers) {
+#pragma unroll
+                    for (int k = BOTTOM; k < SEAMS; ++k) high_at[k] = words(seam[k].high);
+                }
+            }
+            if (wraps) first = words(0);
+            ahead = min(min(words.ahead(here), words.ahead(first)), min(words.ahead(high[NEXT]), words.ahead(low[PREVIOUS])));
+#pragma unroll
+            for (int k = ROW_BEFORE; k < SIDES; ++k) ahead = min(ahead, min(words.ahead(low[k]), words.ahead(high[k])));
+#pragma unroll
+            for (int k = 0; k < SEAMS; ++k) ahead = min(ahead, min(words.ahead(low_at[k]), words.ahead(high_at[k])));
+        } while (Words::WAITS && __any_sync(~0u, ahead < 0));
+        low[NEXT] = high[PREVIOUS] = here;
+        u32 beside[SIDES], across[SEAMS];
+#pragma unroll
+        for (int k = 0; k < SIDES; ++k) beside[k] = side[k].of((u32)low[k], (u32)high[k]);
+#pragma unroll
+        for (int k = 0; k < SEAMS; ++k) across[k] = seam[k].of((u32)low_at[k], (u32)high_at[k]);
+        if (wraps) {
+#pragma unroll
+            for (int k = 0; k < SIDES; ++k) beside[k] = side[k].ending(beside[k], (u32)first, lanes);
+#pragma unroll
+            for (int k = 0; k < SEAMS; ++k) across[k] = seam[k].ending(across[k], (u32)first, lanes);
+        }
+        const auto either = [&](int at, int inside) { return mux(at_seam[at], beside[inside], across[at]); };
+        near[2] = (u32)here;
+        near[3] = mux(odd ^ (0 - colour), either(FIRST, PREVIOUS), either(LAST, NEXT));
+        if constexpr (DIMENSION == 2) {
+            near[0] = beside[ROW_BEFORE], near[1] = beside[ROW_AFTER];
+        } else {
+            near[0] = either(BOTTOM, ROW_BEFORE), near[1] = either(TOP, ROW_AFTER);
+            near[4] = beside[PLANE_BEFORE], near[5] = beside[PLANE_AFTER];
+        }
+    }
+};
+
+// Reads words in shared memory, which barriers keep up to date.
+struct SharedWords {
+    using Word = u32;
+    static constexpr bool WAITS = false;
+    const u32* words;
+    __device__ __forceinline__ u32 operator()(u32 k) const { return words[k]; }
+    __device__ __forceinline__ static int ahead(u32) { return 0; }
+};
+
+// Reads words in global memory: lanes in the lower half, in the upper one the half-sweep up to which they are done, which both come
+// with one load.
+struct DatedWords {
+    using Word = u64;
+    static constexpr bool WAITS = true;
+    const u64* words;
+    u32 date;
+
+    __device__ __forceinline__ u64 operator()(u32 k) const {
+        u64 now;
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(words + k));
+        return now;
+    }
+    // Returns the half-sweeps that a word has done since `date`, less than 0 if it is not up to date.
+    __device__ __forceinline__ int ahead(u64 word) const { return (int)((u32)(word >> 32) - date); }
+    __device__ __forceinline__ static void write(u64* place, u32 word, u32 date) {
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"((u64)date << 32 | word) : "memory");
+    }
+};
+
+// Draws the random words of word w of a group. All threads of a warp must do so.
+struct WordRandom {
+    u32 plane[OWN_PLANES], column[COLUMN_PLANES];
+
+    template <int ROUNDS>
+    __device__ __forceinline__ static WordRandom draw(u32 g, u32 w, u32 block, const HalfSweep& time, const Key& key) {
+        const Prefix prefix = philox_prefix(g, block, time.word2, key);
+        const u32 odd = w & 1 ? ~0u : 0;
+        const uint4 one = philox_finish<ROUNDS>(prefix, time.word3 + w, key);
+        const uint4 two = philox_finish<ROUNDS>(prefix, time.word3 + (odd ? OWN_PLANES : 4), key);
+        u32 turned[4] = {one.x, one.y, one.z, one.w};
+        transpose_in_four(turned, w);
+        WordRandom random;
+        u32 fifth[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const u32 mine = word_of(two, k), given = __shfl_xor_sync(~0u, mine, 1);
+            random.plane[k] = turned[k], random.column[k] = mux(odd, given, mine), fifth[k] = mux(odd, mine, given);
+        }
+        random.plane[4] = mux(w & 2 ? ~0u : 0, mux(odd, fifth[0], fifth[1]), mux(odd, fifth[2], fifth[3]));
+        return random;
+    }
+};
 
 // Holds the lanes of a word that chance decides, and their classes.
 template <typename R>
@@ -91,99 +210,142 @@ struct WordChances {
     }
 };
 
-// Returns the flips of a word by chance. All threads of a warp must call it.
-template <typename R, int ROUNDS, typename Planes>
-__device__ __forceinline__ u32 flips_by_chance(const WordChances<R>& c, const Planes& planes, const UniformThresholds& thresholds,
-                                               u32 g, u32 w, u32 block, const HalfSweep& time, const Key& key) {
-    const Prefix prefix = philox_prefix(g, block, time.word2, key);
-    const uint4 call = philox_finish<ROUNDS>(prefix, time.word3 + w, key), fifth = philox_finish<ROUNDS>(prefix, time.word3 + 4, key);
-    const uint4 of_columns = philox_finish<ROUNDS>(prefix, time.word3 + OWN_PLANES, key);
-    u32 random[4] = {call.x, call.y, call.z, call.w}, accepted = 0, undecided = c.open;
-    transpose_in_four(random, w);
-#pragma unroll
-    for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
-        u32 threshold[1];
-        c.classes.pick_plane(planes, plane, threshold);
-        compare(threshold[0], plane < 4 ? random[plane & 3] : w < 2 ? (w ? fifth.y : fifth.x) : w & 1 ? fifth.w : fifth.z, accepted,
-                undecided);
+// One word of a lattice and its thread. All threads of a warp must call `flips`, those without a word too.
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int ROUNDS>
+struct OwnWord {
+    using R = Rule<2 * DIMENSION, 3, FIELD, KIND, ROUNDS>;
+    WordNeighbours<DIMENSION> neighbours;
+    const u32* negative;  // of colour 0
+    u32 g, w, own, used, words, block;
+
+    __device__ __forceinline__ OwnWord(const AnyRows& rows, u32 word, const Signs& signs, u32 sample, u32 block)
+        : neighbours(rows, word), negative((const u32*)(signs.negative + sample * signs.stride) + word), g(word / 4), w(word % 4),
+          own(word), words(4 * rows.groups), block(block) {
+        const u32 left = max(0, (int)min(rows.lanes(), 32 * word + 32) - (int)(32 * word));
+        used = left ? ~0u >> (32 - left) : 0;
     }
-    // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
-    const u32 before = before_in_four(undecided, w), occupant = undecided & ~before;
-    u32 left = any_of_four(occupant), taken = 0;
-    Classes<R::PLAIN ? R::SLOTS : 0, R::BITS, 1> column;  // class 0, which 4 slots do not have, is none of an empty column
-#pragma unroll
-    for (int b = 0; b < R::BITS; ++b) column.bit[b][0] = any_of_four(occupant & c.classes.bit[b][0]) | ~left;
-#pragma unroll
-    for (int j = COLUMN_PLANES - 1; j >= 0; --j) {
-        u32 threshold[1];
-        column.pick_plane(planes, OWN_PLANES + j, threshold);
-        compare(threshold[0], word_of(of_columns, j), taken, left);
+    __device__ __forceinline__ WordRandom draw(const HalfSweep& time, const Key& key) const {
+        return WordRandom::draw<ROUNDS>(g, w, block, time, key);
     }
-    u32 flips = (accepted & c.open) | (occupant & taken);
-    const u32 deep = occupant & left;
-    for (u32 rest = (undecided & ~occupant) | deep; rest; rest &= rest - 1) {  // each with a call of its own
-        const u32 bit = __ffs(rest) - 1, mask = 1u << bit, lane = 32 * w + bit;
-        u32 index = 0;
+    // Asks for the signs of bonds of a colour, which do not change.
+    __device__ __forceinline__ void load_signs(u32 colour, u32 (&sign)[R::SLOTS]) const {
 #pragma unroll
-        for (int b = 0; b < R::BITS; ++b) index |= (c.classes.bit[b][0] >> bit & 1) << b;
-        const uint4 own = philox<ROUNDS>(g, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
-        const u64 open = thresholds.of(index, lane) << (deep & mask ? PLANES : OWN_PLANES);
-        flips = ((u64)own.x << 32 | own.y) < open ? flips | mask : flips & ~mask;
+        for (int k = 0; k < R::SLOTS; ++k) sign[k] = SIGNED ? __ldg(negative + (size_t)(colour * R::SLOTS + k) * words) : 0;
     }
-    return flips;
+
+    // Returns the lanes of a colour that flip.
+    template <typename Words>
+    __device__ __forceinline__ u32 flips(u32 colour, u32 spin, const Words& other, const u32 (&sign)[R::SLOTS], const WordRandom& random,
+                                         const UniformRules<R>& rules, const UniformThresholds& thresholds, const HalfSweep& time,
+                                         const Key& key) const {
+        u32 near[R::SLOTS];
+        neighbours.find(colour, other, near);
+#pragma unroll
+        for (int k = 0; k < R::SLOTS; ++k) near[k] ^= sign[k];
+        const WordChances<R> c(near, spin, used, rules.always());
+        const auto planes = rules.planes_ahead();
+        u32 accepted = 0, undecided = c.open, threshold[1];
+#pragma unroll
+        for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
+            c.classes.pick_plane(planes, plane, threshold);
+            compare(threshold[0], random.plane[plane], accepted, undecided);
+        }
+        // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
+        const u32 beside = __shfl_xor_sync(~0u, undecided, 1), away = __shfl_xor_sync(~0u, undecided, 2) | __shfl_xor_sync(~0u, undecided, 3);
+        const u32 occupant = undecided & ~(beside & (w & 1 ? ~0u : 0)) & ~(away & (w & 2 ? ~0u : 0));
+        u32 left = undecided | beside | away, taken = 0;
+        Classes<R::PLAIN ? R::SLOTS : 0, R::BITS, 1> column;  // an empty column has the last class, as 4 slots have no class 0
+#pragma unroll
+        for (int b = 0; b < R::BITS; ++b) column.bit[b][0] = any_of_four(occupant & c.classes.bit[b][0]) | ~left;
+#pragma unroll
+        for (int j = COLUMN_PLANES - 1; j >= 0; --j) {
+            column.pick_plane(planes, OWN_PLANES + j, threshold);
+            compare(threshold[0], random.column[j], taken, left);
+        }
+        u32 found = c.certain | (accepted & c.open) | (occupant & taken);
+        const u32 deep = occupant & left;
+        for (u32 rest = (undecided & ~occupant) | deep; __any_sync(~0u, rest); rest &= rest - 1) {  // each with a call of its own
+            const u32 mask = rest & (0 - rest), bit = 31 & (__ffs(rest) - 1), lane = 32 * w + bit;  // without one the mask is 0
+            u32 index = 0;
+#pragma unroll
+            for (int b = 0; b < R::BITS; ++b) index |= (c.classes.bit[b][0] >> bit & 1) << b;
+            const uint4 call = philox<ROUNDS>(g, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
+            const u64 open = thresholds.of(index, lane) << (deep & mask ? PLANES : OWN_PLANES);
+            found = ((u64)call.x << 32 | call.y) < open ? found | mask : found & ~mask;
+        }
+        return found;
+    }
+};
+
+// `lattices` of `replicas` each sample, one after the other, as many to a block as it has threads for.
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int ROUNDS>
+__global__ __launch_bounds__(WORD_THREADS) void sweep_words(u32* state, AnyRows rows, Signs signs, UniformTables tables, u32 replicas,
+                                                          u32 lattices, u32 first_sample, u32 first_replica, u64 half_sweep,
+                                                          u32 half_sweeps, Key key) {
+    using Own = OwnWord<DIMENSION, SIGNED, FIELD, KIND, ROUNDS>;
+    __shared__ u32 in_shared[2][WORD_THREADS];
+    __shared__ UniformRules<typename Own::R> rules[MOST_TOGETHER];
+    const u32 words = 4 * rows.groups, together = blockDim.x / words, place = threadIdx.x / words;
+    const u32 number = blockIdx.x * together + place, word = threadIdx.x % words;
+    const bool there = place < together && number < lattices;
+    const u32 here = min(place, together - 1), lattice = min(number, lattices - 1);  // threads without a word look at some other
+    const u32 sample = lattice / replicas, replica = lattice % replicas, first = here * words;
+    const size_t rules_of = tables.part(sample, replica);
+    const UniformThresholds thresholds = {tables.thresholds + (rules_of << Own::R::BITS)};
+    if (there) rules[here].load(tables, rules_of, word, words);
+    const Own own(rows, word, signs, sample, counter_block(first_sample + sample, first_replica + replica));
+    u32* const global = state + (size_t)lattice * 2 * words + word;
+    u32 colour = half_sweep & 1, mine = global[colour * words], other = global[(1 - colour) * words];
+    if (there) in_shared[1 - colour][first + word] = other;
+
+    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep, colour ^= 1) {
+        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+        const WordRandom random = own.draw(time, key);
+        u32 sign[Own::R::SLOTS];
+        own.load_signs(colour, sign);
+        __syncthreads();
+        mine ^= own.flips(colour, mine, SharedWords{in_shared[1 - colour] + first}, sign, random, rules[here], thresholds, time, key);
+        if (there) in_shared[colour][first + word] = mine;
+        const u32 next = other;
+        other = mine, mine = next;
+    }
+    if (there) global[colour * words] = mine, global[(1 - colour) * words] = other;
 }
 
-// readers[g]: a bit for each block of the cluster that looks at lanes of group g, of either colour.
-template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int ROUNDS, int BLOCKS>
-__global__ OF_CLUSTERS(BLOCKS) __launch_bounds__(HOST(engine.moves.metropolis.site_packed.cuda_rows.WORD_THREADS)) void sweep_words(
-    u32* state, AnyRows rows, const u32* readers, Signs signs, UniformTables tables, u32 first_sample, u32 first_replica,
-    u64 half_sweep, u32 half_sweeps, Key key) {
-    using R = Rule<2 * DIMENSION, 3, FIELD, KIND, ROUNDS>;
-    using Blocks = Cluster<BLOCKS>;
-    extern __shared__ uint4 in_shared[];
-    __shared__ UniformRules<R> rules;
-    const u32 replica = blockIdx.y, sample = blockIdx.z, groups = rows.groups, words = 4 * groups, rank = Blocks::rank();
-    const size_t part = (size_t)sample * gridDim.y + replica;
-    const u32 block = counter_block(first_sample + sample, first_replica + replica);
-    const size_t rules_of = tables.part(sample, replica);
-    const UniformThresholds thresholds = {tables.thresholds + (rules_of << R::BITS)};
-    u32 *const lattice = (u32*)in_shared, *const global = state + 2 * part * words;
-    rules.load(tables, rules_of);
-    for (u32 i = threadIdx.x; i < 2 * groups; i += blockDim.x) in_shared[i] = ((const uint4*)global)[i];
-    Blocks::arrive(), Blocks::wait();
-    const u32 first = groups * rank / BLOCKS, stop = groups * (rank + 1) / BLOCKS, w = threadIdx.x % 4;
-
-    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep) {
-        const u32 colour = half_sweep & 1;
-        const bool is_last = done + 1 == half_sweeps;
-        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
-        u32* const mine = lattice + colour * words;
-        const Lanes other = {lattice + (1 - colour) * words, rows.lanes(), words};
-        const u32* const negative = (const u32*)(signs.negative + sample * signs.stride + colour * R::SLOTS * groups);
-        for (u32 some = first; some < stop; some += blockDim.x / 4) {
-            const u32 place = some + threadIdx.x / 4, g = min(place, stop - 1), own = 4 * g + w;
-            u32 near[R::SLOTS];
-            neighbours_of_word<DIMENSION>(rows, colour, g, w, other, near);
-            if constexpr (SIGNED) {
-#pragma unroll
-                for (int k = 0; k < R::SLOTS; ++k) near[k] ^= __ldg(negative + (size_t)k * words + own);
-            }
-            const u32 left = place < stop ? max(0, (int)min(rows.lanes(), own * 32 + 32) - (int)(own * 32)) : 0;
-            const u32 used = left ? ~0u >> (32 - left) : 0, spin = mine[own];
-            const WordChances<R> c(near, spin, used, rules.always());
-            const u32 flips = flips_by_chance<R, ROUNDS>(c, rules.planes(), thresholds, g, w, block, time, key);
-            if (place < stop) {
-                const u32 now = spin ^ c.certain ^ flips;
-                mine[own] = now;
-                if (is_last) {
-                    global[colour * words + own] = now;
-                } else if constexpr (Blocks::SEVERAL) {
-                    for (u32 others = __ldg(readers + g) & ~(1u << rank); others; others &= others - 1)
-                        Blocks::store_word(Blocks::at(mine + own, __ffs(others) - 1), now);
-                }
-                if (done + 2 == half_sweeps) global[colour * words + own] = now;
-            }
-        }
-        if (!is_last) Blocks::arrive(), Blocks::wait();
+// Replicas and samples in y and z; all blocks are resident. dated[part][colour][word] as ``DatedWords`` reads it, all of them before
+// `date` when the launch begins.
+template <int DIMENSION, bool SIGNED, bool FIELD, int KIND, int ROUNDS>
+__global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void sweep_spread(u32* state, u64* dated, AnyRows rows, Signs signs,
+                                                                              UniformTables tables, u32 first_sample, u32 first_replica,
+                                                                              u64 half_sweep, u32 half_sweeps, u32 date, Key key) {
+    using Own = OwnWord<DIMENSION, SIGNED, FIELD, KIND, ROUNDS>;
+    __shared__ UniformRules<typename Own::R> rules;
+    const u32 replica = blockIdx.y, sample = blockIdx.z, words = 4 * rows.groups, number = blockIdx.x * blockDim.x + threadIdx.x;
+    const bool there = number < words;
+    const u32 word = there ? number : threadIdx.x % 4;  // a thread without a word does what is not written
+    const size_t part = (size_t)sample * gridDim.y + replica, rules_of = tables.part(sample, replica);
+    const UniformThresholds thresholds = {tables.thresholds + (rules_of << Own::R::BITS)};
+    rules.load(tables, rules_of, threadIdx.x, blockDim.x);
+    const Own own(rows, word, signs, sample, counter_block(first_sample + sample, first_replica + replica));
+    u32* const global = state + part * 2 * words + word;
+    u64* const present = dated + part * 2 * words;
+    u32 colour = half_sweep & 1, mine = global[colour * words], other = global[(1 - colour) * words];
+    if (there) {
+        DatedWords::write(present + colour * words + word, mine, date);
+        DatedWords::write(present + (1 - colour) * words + word, other, date);
     }
+    __syncthreads();
+
+    for (u32 done = 0; done < half_sweeps; ++done, ++half_sweep, colour ^= 1) {
+        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+        const WordRandom random = own.draw(time, key);
+        u32 sign[Own::R::SLOTS];
+        own.load_signs(colour, sign);
+        const DatedWords theirs = {present + (1 - colour) * words, date + done};
+        mine ^= own.flips(colour, mine, theirs, sign, random, rules, thresholds, time, key);
+        if (there) DatedWords::write(present + colour * words + word, mine, date + done + 1);
+        const u32 next = other;
+        other = mine, mine = next;
+    }
+    if (there) global[colour * words] = mine, global[(1 - colour) * words] = other;
 }

@@ -23,20 +23,21 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
 from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed import cpu as site_engine
 from spinsim.engine.moves.metropolis.site_packed import cuda as cuda_site
+from spinsim.engine.moves.metropolis.site_packed import cuda_words
 from spinsim.errors import InputError
 from spinsim.jobs.anneal.run import anneal
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, chain, cubic, square
-from spinsim.packing import Packing, lane_masks, site_groups
+from spinsim.packing import Packing, lane_masks
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = PACKED[name]()
     run_both(device, model, 130, 0.6, (1, 9))
-    assert create_engine(model, 1, Dynamics()).packing is Packing.REPLICA
+    assert create_engine(model, 33, Dynamics()).packing is Packing.REPLICA
 
 
 @pytest.mark.parametrize("name", SITE)
@@ -47,23 +48,31 @@ def test_site_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     assert choose_packing(model) is Packing.SITE
 
 
+@pytest.mark.parametrize("name", SITE)
+def test_lattices_that_a_gpu_has_in_global_memory(device: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    if device == "cpu":
+        pytest.skip("a way of a GPU")
+    monkeypatch.setattr(cuda_site, "fits_block", lambda *sizes: False)
+    monkeypatch.setattr(cuda_site, "fits_gpu", lambda *sizes: False)
+    test_site_packed_kernels_equal_the_oracle(device, name)
+
+
 @pytest.mark.parametrize("name", ANY_ROWS)
 def test_rows_that_begin_within_words(any_rows: None, device: str, name: str) -> None:
     model = ANY_ROWS[name]()
     run_both(device, model, 3, np.array([0.2, 0.5, 1.0]), (1, 2))
-    assert choose_packing(model) is Packing.SITE
+    assert choose_packing(model, 3) is Packing.SITE
 
 
-@pytest.mark.parametrize("blocks", [0, 1, 8], ids=["global memory", "one block", "cluster"])
+@pytest.mark.parametrize("way", ["rows", "words", "spread"])
 @pytest.mark.parametrize("name", ANY_ROWS)
 def test_rows_in_memory_of_all_kinds(
-    any_rows: None, emulated: None, monkeypatch: pytest.MonkeyPatch, blocks: int, name: str
+    any_rows: None, emulated: None, monkeypatch: pytest.MonkeyPatch, way: str, name: str
 ) -> None:
-    model = ANY_ROWS[name]()
-    if site_groups(model.sites) < blocks:
-        pytest.skip("fewer groups than blocks")
-    monkeypatch.setattr(cuda_site, "blocks_in_shared", lambda *sizes: blocks)
-    run_both("cuda", model, 3, np.array([0.2, 0.5, 1.0]), (1, 3))
+    monkeypatch.setattr(cuda_site, "fits_block", lambda *sizes: way == "words")
+    monkeypatch.setattr(cuda_site, "fits_gpu", lambda *sizes: way == "spread")
+    monkeypatch.setattr(cuda_words, "SPREAD_THREADS", 32)  # of several blocks
+    run_both("cuda", ANY_ROWS[name](), 3, np.array([0.2, 0.5, 1.0]), (1, 3))
 
 
 def test_windows_of_many_layers(any_rows: None) -> None:

@@ -11,8 +11,8 @@ from spinsim.model.ising import Ising
 
 FIELDLESS = {
     "chain": ss.Ising(ss.chain(70)),
-    "square": ss.Ising(ss.square(10)),
-    "glass": ss.EdwardsAnderson(ss.cubic(6), samples=2, seed=3),
+    "square": ss.Ising(ss.square(9)),
+    "glass": ss.EdwardsAnderson(ss.cubic(5), samples=2, seed=3),
     "open": ss.EdwardsAnderson(ss.cubic(5, periodic=False), samples=2, seed=4),
     "triangular": ss.Ising(ss.triangular(9), -1.0),
 }

@@ -21,7 +21,7 @@ LINES = {
     "transfer": "transfer --layer chain --width 4 --couplings pm-j --samples 2 --k 0.4:0.5:2 --quiet --out a.h5 "
     "--device cpu",
 }
-WRONG = "has dynamics 1 and this version of spinsim has dynamics 2, which give other bits: go on with the version that"
+WRONG = "has dynamics 2 and this version of spinsim has dynamics 3, which give other bits: go on with the version that"
 TEMPER = LINES["temper"]
 
 
@@ -55,13 +55,13 @@ def test_every_file_has_it(do) -> None:
 def test_it_counts_in_the_identity(monkeypatch) -> None:
     """The digests of version 1.0."""
     known = {
-        "8bc206b1a44861daa65ea621e9daf1d158d520c2ab22974c92d2d7daac187bdd": Anneal(run=RunSettings(replicas=128)),
-        "31382cf5f4a5e4b84e62db1655452c6ad62f431e6cc571d8f01d5b02e3a513b7": Transfer(),
+        "8343b2faf9184aa950ec5a3fba336272fd8d8592ac16329ce4af5d434b589264": Anneal(run=RunSettings(replicas=128)),
+        "99df69b51cb11a82a8c776797f68804710d59b332ffaef79dd765d3e0e5519f8": Transfer(),
     }
     for digest, config in known.items():
         assert config.sha256(None) == digest
         with monkeypatch.context() as patch:
-            patch.setattr(rng, "DYNAMICS", 2)
+            patch.setattr(rng, "DYNAMICS", 3)
             assert config.sha256(None) != digest
 
 
@@ -71,7 +71,7 @@ def test_a_run_of_other_dynamics_is_not_gone_on_with(do, refused, monkeypatch, j
         at_row(patch, 3, interrupt)
         path = do(f"{LINES[job]} --checkpoint-every 0", status=130)
     monkeypatch.chdir(path.parent)
-    monkeypatch.setattr(rng, "DYNAMICS", 2)
+    monkeypatch.setattr(rng, "DYNAMICS", 3)
     refused("resume a.h5", f"a.h5 {WRONG}")
     refused(LINES[job], f"a.h5 {WRONG}")
     with pytest.raises(ss.InputError, match=WRONG):
@@ -81,7 +81,7 @@ def test_a_run_of_other_dynamics_is_not_gone_on_with(do, refused, monkeypatch, j
 def test_a_finished_run_of_other_dynamics_is_not_extended_or_taken_for_this_one(do, refused, monkeypatch) -> None:
     path = do(TEMPER)
     monkeypatch.chdir(path.parent)
-    monkeypatch.setattr(rng, "DYNAMICS", 2)
+    monkeypatch.setattr(rng, "DYNAMICS", 3)
     for line in ("resume a.h5 --sweeps 400", "resume a.h5", TEMPER):
         refused(line, f"a.h5 {WRONG}")
 
@@ -92,13 +92,13 @@ def test_a_file_of_later_dynamics(do, refused, monkeypatch) -> None:
         path = do(TEMPER)
     monkeypatch.chdir(path.parent)
     for line in ("resume a.h5 --sweeps 400", TEMPER):
-        refused(line, "a.h5 has dynamics 3 and this version of spinsim has dynamics 1")
+        refused(line, "a.h5 has dynamics 3 and this version of spinsim has dynamics 2")
 
 
 @pytest.mark.parametrize("job", LINES)
 def test_runs_of_other_dynamics_can_be_read(do, capsys, monkeypatch, job: str) -> None:
     path = do(LINES[job])
-    monkeypatch.setattr(rng, "DYNAMICS", 2)
+    monkeypatch.setattr(rng, "DYNAMICS", 3)
     of_series = [f"analyze {path}", f"plot {path} --what overlap"] if job == "temper" else []
     for line in (f"show {path}", f"check {path}", *of_series):
         outcome = run(capsys, monkeypatch, *line.split())

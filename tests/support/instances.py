@@ -13,7 +13,6 @@ from spinsim.engine.moves.houdayer_cuda import KEPT
 from spinsim.engine.moves.metropolis.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
 from spinsim.engine.moves.metropolis.dense_cuda import CLUSTER, serves
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TREE_BITS
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import OF_CLUSTER
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
@@ -108,8 +107,10 @@ SITE_PACKED: Instances = (
         for dimension, signed, rule, r in product(DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS)
     ),
     *(
-        ("metropolis/site_packed_words.cu", instance("sweep_words", dimension, signed, *rule, r, blocks))
-        for dimension, signed, rule, r, blocks in product(DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS, (1, OF_CLUSTER))
+        ("metropolis/site_packed_words.cu", instance(name, dimension, signed, *rule, r))
+        for name, dimension, signed, rule, r in product(
+            ("sweep_words", "sweep_spread"), DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS
+        )
     ),
 )
 

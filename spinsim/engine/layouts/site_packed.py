@@ -347,9 +347,16 @@ def can_be_held(sizes: Sizes) -> bool:
     return sizes.one_magnitude and sizes.one_field
 
 
-def suits(sizes: Sizes, _: int) -> bool:
-    """Return True if a model ``can_be_held`` and the lattice's ``rows_can_be_packed``."""
-    return sizes.lattice is not None and sizes.lattice.rows_can_be_packed and can_be_held(sizes)
+MOST_REPLICAS: Final = 32  # of a lattice whose rows fill no groups; more share words of a site
+SITES_EACH: Final = 64  # of a lattice for each of its replicas: with fewer, lanes and blocks of a GPU have too little
+
+
+def suits(sizes: Sizes, replicas: int) -> bool:
+    """Return True if a model ``can_be_held``, of few replicas or where the lattice's ``rows_can_be_packed``."""
+    if sizes.lattice is None or not can_be_held(sizes):
+        return False
+    are_few = replicas <= min(MOST_REPLICAS, (sizes.sites + SITES_EACH // 2) // SITES_EACH)
+    return are_few or sizes.lattice.rows_can_be_packed
 
 
 @kernel

@@ -230,6 +230,7 @@ def _module() -> ModuleType:
     module.cuda.get_elapsed_time = lambda began, ended: 1.0
     module.cuda.driver = SimpleNamespace(
         launchKernel=_launch,
+        launchCooperativeKernel=lambda *arguments: _launch(*arguments, 0),
         ctxGetCurrent=current_context,
         ctxSetCurrent=set_context,
         occupancyMaxActiveBlocksPerMultiprocessor=lambda function, threads, shared: 1,

@@ -273,6 +273,13 @@ static inline void ptx_lop3_b32(unsigned& out, unsigned a, unsigned b, unsigned 
 static inline void ptx_red_release_gpu_global_add_u32(unsigned* p) { ++*p; }
 static inline void ptx_ld_relaxed_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
 static inline void ptx_ld_acquire_gpu_global_u32(unsigned& now, const unsigned* p) { now = *p; }
+// Words that other blocks write: these begin when one of them is first waited for.
+static inline void ptx_st_relaxed_gpu_global_u64(unsigned long long* p, unsigned long long value) { *p = value; }
+static inline void ptx_ld_relaxed_gpu_global_u64(unsigned long long& now, const unsigned long long* p) {
+    if (blockIdx.x - emulation::rank() + emulation::begun < gridDim.x) emulation::begin_block();
+    emulation::yield();
+    now = *p;
+}
 // Flags between devices, whose kernels run in other threads.
 static inline void ptx_atom_acq_rel_gpu_global_add_u32(unsigned& before, unsigned* p) { before = (*p)++; }
 static inline void ptx_fence_acq_rel_sys() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }

@@ -30,7 +30,8 @@ from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison,
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, WordSweeps, blocks_in_shared, launches
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, launches
+from spinsim.engine.moves.metropolis.site_packed.cuda_words import SpreadSweeps, WordSweeps, fits_block, fits_gpu
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
@@ -187,7 +188,7 @@ class SiteLattices:
                 self._start_slabs(lanes)
         self.present[..., -1, :] &= cupy.asarray(packing.lane_masks(plan.lanes)[-1])
         self.halo = halo_of(plan, self.present, queue, group)
-        self.geometry = self._slab() if self.fills_groups else self._any_rows()
+        self.geometry = self._slab() if self.fills_groups else self.any_rows
         self.kind = "Slab" if self.fills_groups else "AnyRows"  # of its geometry
         stride = 4 * self.dimension * plan.groups if len(self._signs) > 1 else 0
         signs = record(SIGNS, negative=self._signs, stride=stride)
@@ -204,7 +205,9 @@ class SiteLattices:
             first_row=self.plan.first_group // self.width, parity=0,
         )  # fmt: skip
 
-    def _any_rows(self) -> npt.NDArray[np.void]:
+    @cached_property
+    def any_rows(self) -> npt.NDArray[np.void]:
+        """The geometry of a whole lattice, wherever its rows begin."""
         masks, repeating = seams_of(self.plan.sides)
         self._masks = cupy.asarray(np.ascontiguousarray(masks[..., :repeating].transpose(0, 2, 1)))
         return record(
@@ -486,13 +489,16 @@ class SharedSweeps:
         self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
 
+Sweeps = SharedSweeps | RowSweeps | WordSweeps | SpreadSweeps
+
+
 class SiteSweeper(CudaSweeper):
     """A ``CudaSweeper`` of site-packed words, whose lattices are too large to be tempered in one launch."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
         self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
-        self._sweeps: SharedSweeps | RowSweeps | WordSweeps
+        self._sweeps: Sweeps
         self._lay: Launch | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -513,20 +519,19 @@ class SiteSweeper(CudaSweeper):
             "replicas": np.uint32(self.tasks), "classes": np.uint32(classes),
         })  # fmt: skip
 
-    def _sweeps_at(self, tables: list[Any], kind: Kind) -> SharedSweeps | RowSweeps | WordSweeps:
+    def _sweeps_at(self, tables: list[Any], kind: Kind) -> Sweeps:
         lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold addresses alone
-        if lattices.fills_groups:
-            return SharedSweeps(self._queue, lattices, tables, kind)
         given = {
-            "state": lattices.present, "rows": lattices.geometry, "signs": lattices.arguments["signs"],
+            "state": lattices.present, "rows": lattices.any_rows, "signs": lattices.arguments["signs"],
             "tables": tables_record(plan, tables),
         }  # fmt: skip
         rule = lattices.dimension, lattices.is_signed, plan.has_field
-        how = self._queue, given, plan.shape, rule, kind
-        blocks, most = blocks_in_shared(plan.groups, self.tasks, self._queue.device), half_sweeps_a_launch(plan)
-        if blocks:
-            return WordSweeps(*how, sides_of(plan.sides), most, blocks)
-        return RowSweeps(*how, THREADS, most)
+        how = self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan)
+        if plan.groups == plan.all_groups and fits_block(plan.groups):
+            return WordSweeps(*how)
+        if plan.groups == plan.all_groups and fits_gpu(plan.groups, self.tasks, self._queue.device):
+            return SpreadSweeps(*how)
+        return SharedSweeps(self._queue, lattices, tables, kind) if lattices.fills_groups else RowSweeps(*how, THREADS)
 
     def lay_tables(self) -> None:
         if self._lay is not None:
