@@ -288,8 +288,8 @@ RUNS: dict[str, Case] = {
 }
 EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
-    "anneal-cubic-samples", "temper-cubic-samples", "temper-few-replicas", "temper-site-packed", "few-replicas-cubic-field",
-    "few-replicas-rows-within-words", "temper-gaussian-placed",
+    "anneal-cubic-samples", "temper-cubic-samples", "temper-few-replicas", "temper-site-packed",
+    "few-replicas-cubic-field", "few-replicas-rows-within-words", "temper-gaussian-placed",
     "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma", "two-terms-gaussian-field",
     "anneal-quantum-gaussian",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Sweeps of site-packed lattices on a GPU by a thread for each word of 32 sites, where fewer threads would be too few."""
+"""Sweeps of site-packed lattices on a GPU by a thread for each word of 32 sites, where threads would be too few."""
 
 from __future__ import annotations
 
