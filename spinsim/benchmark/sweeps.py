@@ -70,6 +70,26 @@ _CUDA_SWEEPS: Final = (
 SWEEPS: Final = {"cpu": _CPU_SWEEPS, "cuda": _CUDA_SWEEPS}
 
 
+def _alone(squares: tuple[int, ...], cubes: tuple[int, ...]) -> tuple[Case, ...]:
+    """One replica of a ferromagnet in two dimensions and of a glass in three, of each of these sides."""
+    in_plane = (Case(f"2D ferromagnet, L = {n}", partial(_ferromagnet, n), (*_CRITICAL, 1)) for n in squares)
+    return *in_plane, *(Case(f"3D +-J, L = {n}", partial(_glass, n), (1.1, 1.1, 1)) for n in cubes)
+
+
+def _ferromagnet(side: int) -> Ising:
+    return Ising(square(side))
+
+
+def _glass(side: int) -> Ising:
+    return EdwardsAnderson(cubic(side))
+
+
+ONE_LATTICE: Final = {
+    "cpu": _alone((32, 64, 128, 192, 256), (10, 16, 32, 48, 64)),
+    "cuda": _alone((64, 128, 256, 512, 1024, 2048, 4096), (32, 64, 96, 100, 128, 192, 256, 512)),
+}
+
+
 def _measuring_cost(engine: Engine, sweeps: int) -> float:
     """Share of time that measurements after every tenth sweep add, read while later sweeps run."""
     rounds = max(1, sweeps // MEASURE_EVERY)
@@ -93,9 +113,11 @@ def _measuring_cost(engine: Engine, sweeps: int) -> float:
     return measured / plain - 1
 
 
-def metropolis_rates(device: str, threads: int | None, repeats: int, rng_rounds: int) -> Iterator[SweepRate]:
+def metropolis_rates(
+    device: str, threads: int | None, repeats: int, rng_rounds: int, one_lattice: bool = False
+) -> Iterator[SweepRate]:
     """Time every case: the median of ``repeats`` runs of about half a second each, after warming up."""
-    for case in SWEEPS[resolve_device(device)]:
+    for case in (ONE_LATTICE if one_lattice else SWEEPS)[resolve_device(device)]:
         model = case.model()
         engine = create_engine(model, case.replicas, Dynamics(rng_rounds=rng_rounds), device, threads)
         engine.set_beta(case.beta)

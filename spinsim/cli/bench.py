@@ -217,7 +217,11 @@ def _times_in_words(seconds: list[float], time_limit: float) -> str:
 
 
 @flags.taking(_OF_ENGINE)
-def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
+def metropolis(
+    given: flags.Given,
+    repeats: Repeats = 5,
+    one_lattice: Annotated[bool, Flag("--one-lattice", help="One replica of one lattice, by size.")] = False,
+) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
 
     The last column has published rates of other programs, in updates per nanosecond.
@@ -229,7 +233,7 @@ def metropolis(given: flags.Given, repeats: Repeats = 5) -> None:
     row = "{:28}{:>8}{:>9}  {:15}{:>6}{:>12}{:>10}   {:22}{:>10}   {}".format
     head = "case", "samples", "replicas", "packing", "cores", "updates/ns", "per core"
     say(row(*head, "range", "measuring", "others"))
-    for rate in metropolis_rates(repeats=repeats, **run):
+    for rate in metropolis_rates(repeats=repeats, one_lattice=one_lattice, **run):
         size = rate.case.name, rate.samples, rate.case.replicas, rate.packing, rate.cores
         rates = f"{rate.rates.median:.3f}", f"{rate.rates.median / rate.cores:.3f}", rate.rates.span
         say(row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference))

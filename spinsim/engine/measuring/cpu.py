@@ -71,6 +71,7 @@ class InTimeCounts:
 
     def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
         self._lists, self._copies = lists, ladder.copies
+        self.counts = bool(lists.slices or lists.pairs)
         self._shape = samples, len(copy_pairs(ladder.copies)), ladder.temperatures
         self._first, times = self._shape[1] * self._shape[2], len(lists.times)
         self._powers = np.zeros((samples, self._first + ladder.replicas, 2 if lists.slices else 0), np.int64)
@@ -81,8 +82,6 @@ class InTimeCounts:
     def count(self, k: int, words: Words, holder: Integers) -> None:
         """Count sample k, whose ``words`` (blocks, sites, 2) and replicas (copies, temperatures) are given."""
         lists, first = self._lists, self._first
-        if not (lists.slices or lists.pairs):
-            return
         one, other = compared(holder, self._copies, LANES * len(words))
         if lists.slices:
             differing = count_items(words, lists.slices, one, other)
@@ -359,7 +358,7 @@ class CpuMeasuring:
             return
         words = self._words_of(samples) if words is None else words
         self._compare(words, room.holder, compared, samples)
-        if room.in_time is not None:
+        if room.in_time is not None and room.in_time.counts:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])
 

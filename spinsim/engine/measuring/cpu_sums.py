@@ -252,18 +252,36 @@ def follow(c, number, here, sums, squares, waiting):  # type: ignore[no-untyped-
             c[e] = waits[e] + c[e]
 
 
-@step
-def repeat(row, repeated):  # type: ignore[no-untyped-def]
-    """Fill ``repeated`` with a row (places,) again and again."""
-    for first in range(0, repeated.size, row.size):
-        for place in range(row.size):
-            repeated[first + place] = row[place]
+class Scratch(NamedTuple):
+    """Room of kernels for n places of some samples."""
+
+    rooms: Floats  # values, and two sums of them, (3, n)
+    factors: Floats  # both scales and the constant of each term, at each place, (terms, 3, n)
+    work: Floats  # of ``connected_squares``, (copies + 3, n)
+    levels: Integers  # as ``room_over_energy`` makes them, likewise the last two
+    values: Integers
+    pair_values: Integers
+
+
+@part
+def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no-untyped-def]
+    """Make room for that many samples at a time."""
+    terms, places = tables.constant.shape
+    factors = np.empty((terms, 3, samples * places))
+    for term in range(terms):
+        for e in range(samples * places):
+            factors[term, 0, e] = tables.scales[term, 0, e % places]
+            factors[term, 1, e] = tables.scales[term, 1, e % places]
+            factors[term, 2, e] = tables.constant[term, e % places]
+    rooms, work = np.empty((3, samples * places)), np.empty((copies + 3, samples * places))
+    levels, values, pair_values = room_over_energy(over_energy, copies, pairs, samples * places)
+    return Scratch(rooms, factors, work, levels, values, pair_values)
 
 
 @step
-def find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
-    """Put the values of a term and a copy or pair into the first of ``rooms``; others are as ``add_term`` has them."""
-    y, scale, of_other, shift = rooms[0], rooms[3], rooms[4], rooms[5]
+def find_values(y, factors, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
+    """Put the values of a term and a copy or pair into ``y``; other arguments are as ``add_term`` has them."""
+    scale, of_other, shift = factors[0], factors[1], factors[2]
     chosen, kind = of_pairs if tables.of_pairs[term] else of_copies, tables.power[term]
     a, b = tables.first[term], tables.second[term]
     if kind == CONNECTED:
@@ -282,26 +300,22 @@ def find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, wo
 
 @step
 def add_term(  # type: ignore[no-untyped-def]
-    rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
-    scale_of_sums, values, pair_values,
+    scratch, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
+    scale_of_sums,
 ):  # fmt: skip
     """Add a term of some samples, whose places ``here`` stand side by side: none waits for another in the inner loops.
 
-    ``rooms`` (6, n) and ``work`` are scratch; ``column`` and ``pair_column`` are where sums over energy take values of
-    the term, -1 where they do not, in ``values`` and ``pair_values``.
+    ``column`` and ``pair_column`` are where sums over energy take values of the term, -1 where they do not.
     """
     places, kind = tables.constant.shape[1], tables.power[term]
     track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
-    y, z, added, total = rooms[0], rooms[1], rooms[2], sums.block_sums[term, blocks.block, here]
-    n = y.size
-    repeat(tables.scales[term, 0], rooms[3])
-    repeat(tables.scales[term, 1], rooms[4])
-    repeat(tables.constant[term], rooms[5])
+    y, z, added, factors = scratch.rooms[0], scratch.rooms[1], scratch.rooms[2], scratch.factors[term]
+    n, total = y.size, sums.block_sums[term, blocks.block, here]
     for e in range(n):
         added[e] = 0.0
     chains = of_pairs.shape[1] if tables.of_pairs[term] else of_copies.shape[1]
     for chain in range(1 if kind == CONNECTED else chains):
-        find_values(rooms, term, chain, of_copies, of_pairs, tables, pairs, here, work)
+        find_values(y, factors, term, chain, of_copies, of_pairs, tables, pairs, here, scratch.work)
         for e in range(n):
             total[e] += y[e]
             added[e] += y[e]
@@ -310,9 +324,9 @@ def add_term(  # type: ignore[no-untyped-def]
             for e in range(n):
                 of_chain[e] += y[e]
         if column >= 0:
-            in_units(y, scale_of_sums, values[chain, column])
+            in_units(y, scale_of_sums, scratch.values[chain, column])
         if pair_column >= 0:
-            in_units(y, scale_of_sums, pair_values[chain, pair_column])
+            in_units(y, scale_of_sums, scratch.pair_values[chain, pair_column])
         if cold >= 0:
             for k in range(n // places):
                 sums.coldest_sums[cold, blocks.coldest_block, first + k, chain] += y[k * places]
@@ -370,25 +384,46 @@ def add_measurement(  # type: ignore[no-untyped-def]
             ``add_overlaps``.
         place: Of each replica, (samples, replicas).
     """
-    copies, places, has_energies = of_copies.shape[1], tables.constant.shape[1], over_energy.of_copies.size > 0
-    together = min(max(1, _TOGETHER // places), end - begin)
-    rooms, work = np.empty((6, together * places)), np.empty((copies + 3, together * places))
-    levels, values, pair_values = room_over_energy(over_energy, copies, pairs.shape[0], together * places)
+    together = samples_at_once(tables, end - begin)
+    scratch = scratch_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], together)
+    last = scratch
+    if (end - begin) % together:
+        last = scratch_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], (end - begin) % together)
+    add_samples(
+        of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks,
+        place, begin, end, scratch, last,
+    )  # fmt: skip
+
+
+@part
+def samples_at_once(tables, samples):  # type: ignore[no-untyped-def]
+    """Return how many of some samples are added up side by side."""
+    return min(max(1, _TOGETHER // tables.constant.shape[1]), samples)
+
+
+@part
+def add_samples(  # type: ignore[no-untyped-def]
+    of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
+    begin, end, scratch, last,
+):  # fmt: skip
+    """Do ``add_measurement``; the ``last`` samples, where they are fewer, have a scratch of their own."""
+    places, has_energies = tables.constant.shape[1], over_energy.of_copies.size > 0
+    together = scratch.rooms.shape[1] // places
     for first in range(begin, end, together):
         several = min(together, end - first)
-        if several < together:  # the last ones
-            rooms, values = rooms[:, : several * places].copy(), values[:, :, : several * places].copy()
-            pair_values = pair_values[:, :, : several * places].copy()
+        room = scratch if several == together else last
         if has_energies:
-            find_levels(energy, over_energy, number, first, several, levels)
+            find_levels(energy, over_energy, number, first, several, room.levels)
         here = slice(first * places, (first + several) * places)
         for term in range(tables.first.size):
             add_term(
-                rooms, work, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first,
-                over_energy.column[term], over_energy.pair_column[term], scale, values, pair_values,
+                room, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first,
+                over_energy.column[term], over_energy.pair_column[term], scale,
             )  # fmt: skip
         if has_energies:
-            add_over_energy(over_energy, blocks.energy_block, first, several, pairs, levels, values, pair_values)
+            add_over_energy(
+                over_energy, blocks.energy_block, first, several, pairs, room.levels, room.values, room.pair_values
+            )
     add_walks(place, places, walks[0][0, blocks.walk_block], walks[1], begin, end)
     add_overlaps(of_pairs, overlaps[0], overlaps[1], overlaps[2], begin, end)
     add_overlaps(of_pairs, links[0], links[1], links[2], begin, end)
@@ -434,15 +469,20 @@ def add_succession(  # type: ignore[no-untyped-def]
     which, elements, copies, pairs, energies = filling
     of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted = adding
     samples = place.shape[0] // blocks.shape[0]
+    together = samples_at_once(tables, samples)
+    scratch = scratch_for(tables, over_energy, of_copies.shape[1], couples.shape[0], together)
+    last = scratch
+    if samples % together:
+        last = scratch_for(tables, over_energy, of_copies.shape[1], couples.shape[0], samples % together)
     for k in range(blocks.shape[0]):
         mine, b = slice(k * samples, (k + 1) * samples), blocks[k]
         fill_values(
             which, elements, copies, pairs, energies, energy[mine], magnetization[mine], staggered[mine],
             overlap[mine], links[mine], modes[:, mine], 0, samples,
         )  # fmt: skip
-        add_measurement(
+        add_samples(
             of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted, scale,
-            number + k, Blocks(b[0], b[1], b[2], b[3], b[4]), place[mine], 0, samples,
+            number + k, Blocks(b[0], b[1], b[2], b[3], b[4]), place[mine], 0, samples, scratch, last,
         )  # fmt: skip
 
 
