@@ -44,8 +44,7 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
         used = ALL >> np.uint64(WORD - lanes)
         for colour in range(2):
             for parity in range(2):
-                for p in range(planes.size):
-                    planes[p] = ZERO
+                in_use = 0
                 for z in range(depth):
                     for y in range((z + parity) % 2, height, 2):
                         word = bits_at(lattice[colour], (y + height * z) * width + i) & used
@@ -53,18 +52,20 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
                         along[1, y] += count
                         if depth > 1:
                             along[2, z] += count
-                        p = 0
-                        while word:
+                        for p in range(in_use):
                             carry = planes[p] & word
                             planes[p] ^= word
                             word = carry
-                            p += 1
-                for p in range(planes.size):
-                    plane = planes[p]
-                    if plane:
-                        for b in range(lanes):
-                            is_set = np.int64(plane >> np.uint64(b) & ONE)
-                            along[0, 2 * (i + b) + (parity + colour) % 2] += is_set << p
+                            if not word:
+                                break
+                        if word:
+                            planes[in_use] = word
+                            in_use += 1
+                for b in range(lanes):
+                    rows = 0
+                    for p in range(in_use):
+                        rows += np.int64(planes[p] >> np.uint64(b) & ONE) << p
+                    along[0, 2 * (i + b) + (parity + colour) % 2] += rows
 
 
 @part

@@ -30,7 +30,7 @@ from spinsim.acceptance import LARGEST_EXPONENT, check_beta, check_betas, exp_re
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.measuring.sums import Counts
 from spinsim.errors import InputError
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, part, step
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 
@@ -214,6 +214,10 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
     All copies are decided in one loop, and exchanged without branches, whose outcome nobody could predict.
     """
     pairs, even = steps.shape[0], round_ % 2
+    if pairs == 0:  # a replica at the only temperature is at the hot end
+        for r in range(last_end.size):
+            last_end[r] = FROM_HOT
+        return
     temperatures = pairs + 1
     tried = (temperatures - even) // 2
     holder, group = np.empty(copies * temperatures, np.int64), np.empty(copies * tried, np.int64)
@@ -249,6 +253,17 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
         last_end[hot] = FROM_HOT
         if cold != hot and last_end[cold] == FROM_HOT:
             last_end[cold] = FROM_COLD
+
+
+@step
+def keep_exchange(now, row, kept):  # type: ignore[no-untyped-def]
+    """Put the arrays of an ``Exchange`` of one sample into a row of others."""
+    place, attempts, accepts, trips, last_end = now
+    places, all_attempts, all_accepts, all_trips, ends = kept
+    for r in range(place.size):
+        places[row, r], all_trips[row, r], ends[row, r] = place[r], trips[r], last_end[r]
+    for t in range(attempts.size):
+        all_attempts[row, t], all_accepts[row, t] = attempts[t], accepts[t]
 
 
 class CpuTempering:

@@ -23,7 +23,7 @@ from spinsim.engine.layouts.replica_packed import (
 )
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times, exchange
+from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times, exchange, keep_exchange
 from spinsim.engine.moves.metropolis.classes import (
     Classes,
     Limits,
@@ -134,8 +134,7 @@ def temper_samples(  # type: ignore[no-untyped-def]
             if words.shape[0] and (done + 1) % rounds == 0:
                 row = done // rounds * state.shape[0] + k
                 words[row] = state[k]
-                exchanges[0][row], exchanges[1][row], exchanges[2][row] = place[k], attempts[k], accepts[k]
-                exchanges[3][row], exchanges[4][row] = trips[k], last_end[k]
+                keep_exchange((place[k], attempts[k], accepts[k], trips[k], last_end[k]), row, exchanges)
 
 
 COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512

@@ -19,7 +19,7 @@ import numpy as np
 from spinsim import rng
 from spinsim.engine.layouts.replica_packed import BATCH, ONE, ROW, ZERO
 from spinsim.engine.layouts.site_packed import ALL, WORD, count_lattice, fill_window, in_use, lanes_of, load, window_of
-from spinsim.engine.moves.exchange import exchange
+from spinsim.engine.moves.exchange import exchange, keep_exchange
 from spinsim.engine.moves.metropolis.steps import (
     CLASS,
     FLIP,
@@ -166,5 +166,4 @@ def temper_lattices(  # type: ignore[no-untyped-def]
             if words.shape[0] and (done + 1) % rounds == 0:
                 row = done // rounds * state.shape[0] + k
                 words[row] = state[k]
-                exchanges[0][row], exchanges[1][row], exchanges[2][row] = place[k], attempts[k], accepts[k]
-                exchanges[3][row], exchanges[4][row] = trips[k], last_end[k]
+                keep_exchange((place[k], attempts[k], accepts[k], trips[k], last_end[k]), row, exchanges)
