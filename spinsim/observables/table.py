@@ -335,7 +335,7 @@ MAIN: Final = {
 }
 """Columns that are printed by default, by the kind of model (``main_columns``), the most important first.
 
-Reports print the first four (``MOST_COLUMNS`` of ``jobs/reports.py``), as 80 characters hold no more.
+Reports print the first four (``MOST_COLUMNS`` of ``jobs/ladder/report.py``), as 80 characters hold no more.
 """
 DRAWN: Final = {
     "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),

@@ -62,7 +62,7 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
                             planes[in_use] = word
                             in_use += 1
                 for b in range(lanes):
-                    rows = 0
+                    rows = np.int64(0)
                     for p in range(in_use):
                         rows += np.int64(planes[p] >> np.uint64(b) & ONE) << p
                     along[0, 2 * (i + b) + (parity + colour) % 2] += rows
