@@ -72,7 +72,7 @@ def _processors(request: pytest.FixtureRequest) -> Iterator[None]:
 def any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """All lattices that can be are site-packed, of any number of replicas."""
     monkeypatch.setattr(site_packed, "MOST_REPLICAS", 2**31)
-    monkeypatch.setattr(site_packed, "SITES_EACH", 2**-20)
+    monkeypatch.setattr(site_packed, "LEAST_SITES", 0)
 
 
 @pytest.fixture

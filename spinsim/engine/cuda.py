@@ -251,6 +251,8 @@ class CudaEngine(Engine):
     def temper(self, rounds: int, sweeps: int) -> None:
         tempering, many = self._on_ladder().tempering, self._sweeper.rounds
         most = many.most(sweeps) if many is not None else 0
+        if not most and rounds and tempering.ladder.temperatures == 1:  # no energies are wanted
+            sweeps, rounds, tempering.round = rounds * sweeps, 1, tempering.round + rounds - 1
         with self._queue.here():
             while many is not None and most and rounds:
                 several = min(most, rounds)

@@ -130,24 +130,27 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
     "integer couplings": lambda: _graph(_circle(40, 3), lambda bonds: bonds % 7 - 3.0),
 }
 """Models whose kernels differ, those that take longest first."""
-OF_FEW: Final[dict[str, Callable[[], Ising]]] = {
-    "few replicas of lattices": lambda: EdwardsAnderson(cubic(8)),
-    "few replicas of lattices in a field": lambda: EdwardsAnderson(square(16), field=1.0),
+OF_ONE: Final[dict[str, Callable[[], Ising]]] = {
+    "one replica of a lattice": lambda: EdwardsAnderson(cubic(8)),
+    "one replica of a lattice in a field": lambda: EdwardsAnderson(square(16), field=1.0),
+    "one replica of a larger lattice": lambda: Ising(square(160)),
 }
-"""Models of which few replicas have kernels of their own."""
-FEW: Final = 2  # replicas of each of two temperatures
-MANY: Final = 20
+"""Models of which one replica has kernels of its own."""
 
 
-def _anneal(model: Callable[[], Ising], copies: int, device: str) -> None:
+def _anneal(model: Callable[[], Ising], device: str) -> None:
     model_of_run = model()
     automatic_temperatures(model_of_run)
-    spinsim.anneal(model_of_run, [3.0, 2.0], sweeps=2, replicas=2 * copies, device=device)
+    spinsim.anneal(model_of_run, [3.0, 2.0], sweeps=2, replicas=4, device=device)
 
 
-def _temper(model: Callable[[], Ising], copies: int, device: str) -> None:
+def _anneal_one(model: Callable[[], Ising], device: str) -> None:
+    spinsim.anneal(model(), [3.0, 2.0], sweeps=2, replicas=1, device=device)
+
+
+def _temper(model: Callable[[], Ising], device: str) -> None:
     automatic_temperatures(model())
-    spinsim.temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, replicas=copies, device=device)
+    spinsim.temper(model(), [2.0, 3.0], sweeps=20, thermalize=10, device=device)
     spinsim.temper(model(), [2.0, 3.0], time_limit=0.01, device=device)
 
 
@@ -162,14 +165,19 @@ def _transfer(device: str) -> None:
         spinsim.transfer(EdwardsAnderson(layer), k=0.3, device=device)
 
 
-def _of_models(run: Callable[..., None]) -> dict[str, Callable[[str], None]]:
-    sizes = ((MODELS, MANY), (OF_FEW, FEW))
-    return {name: partial(run, model, copies) for models, copies in sizes for name, model in models.items()}
+def _temper_one(model: Callable[[], Ising], device: str) -> None:
+    spinsim.temper(model(), [2.0], sweeps=20, thermalize=10, replicas=1, device=device)
 
 
 RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
-    "temper": _of_models(_temper),
-    "anneal": _of_models(_anneal),
+    "temper": {
+        **{name: partial(_temper, model) for name, model in MODELS.items()},
+        **{name: partial(_temper_one, model) for name, model in OF_ONE.items()},
+    },
+    "anneal": {
+        **{name: partial(_anneal, model) for name, model in MODELS.items()},
+        **{name: partial(_anneal_one, model) for name, model in OF_ONE.items()},
+    },
     "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
     "transfer": {"chains and squares": _transfer},
 }

@@ -109,7 +109,7 @@ class Lattice:
 
     @property
     def rows_can_be_packed(self) -> bool:
-        """True if the lattice is site-packed: its ``sides_are_even`` and its rows fill groups of sites."""
+        """True if the lattice is site-packed whatever its replicas: its ``sides_are_even`` and rows fill groups."""
         return self.sides_are_even and rows_fill_groups(self.shape)
 
     def edges(self) -> npt.NDArray[np.int32]:

@@ -37,7 +37,7 @@ from spinsim.packing import Packing, lane_masks
 def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = PACKED[name]()
     run_both(device, model, 130, 0.6, (1, 9))
-    assert create_engine(model, 33, Dynamics()).packing is Packing.REPLICA
+    assert create_engine(model, 2, Dynamics()).packing is Packing.REPLICA
 
 
 @pytest.mark.parametrize("name", SITE)

@@ -156,12 +156,12 @@ RUNS: dict[str, Case] = {
     "site-packed-cubic-seven-rounds-up": swept(
         ss.EdwardsAnderson(ss.cubic(512, 2, 4), seed=5), 1, 0.8, 100, seed=4, rng_rounds=7, start="up"
     ),
-    "few-replicas-square": swept(ss.Ising(ss.square(32)), 3, [0.0, 0.44, 1.0], 200, seed=4),
-    "few-replicas-cubic-field": swept(
-        ss.EdwardsAnderson(ss.cubic(10, 6, 4), samples=2, seed=3, field=0.5), 2, 0.8, 200, seed=4, start="up"
+    "one-replica-square": swept(ss.Ising(ss.square(32)), 1, 0.44, 200, seed=4),
+    "one-replica-cubic-field": swept(
+        ss.EdwardsAnderson(ss.cubic(10, 6, 4), samples=2, seed=3, field=0.5), 1, 0.8, 200, seed=4, start="up"
     ),
-    "few-replicas-rows-within-words": swept(
-        ss.EdwardsAnderson(ss.square(34, 30), seed=3), 2, 0.7, 200, seed=4, rng_rounds=7, zero_acceptance=0.7
+    "one-replica-rows-within-words": swept(
+        ss.EdwardsAnderson(ss.square(34, 30), seed=3), 1, 0.7, 200, seed=4, rng_rounds=7, zero_acceptance=0.7
     ),
     "gaussian-temperatures": swept(
         ss.EdwardsAnderson(ss.cubic(4, 3, 2), samples=2, couplings="gaussian", seed=4), 72, BETAS * 9, 200, seed=2**63
@@ -180,7 +180,7 @@ RUNS: dict[str, Case] = {
     "anneal-cubic-samples": annealed(
         ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=7), COOLING, sweeps=20, replicas=150, seed=3
     ),
-    "anneal-few-replicas": annealed(ss.EdwardsAnderson(ss.cubic(10), seed=7), COOLING, sweeps=20, replicas=4, seed=3),
+    "anneal-one-replica": annealed(ss.EdwardsAnderson(ss.cubic(10), seed=7), COOLING, sweeps=20, replicas=1, seed=3),
     "anneal-gaussian-changing-field": annealed(
         ss.EdwardsAnderson(ss.square(4), couplings="gaussian", seed=7),
         COOLING,
@@ -228,8 +228,8 @@ RUNS: dict[str, Case] = {
     "temper-many-replicas": tempered(
         ss.EdwardsAnderson(ss.square(4), seed=7), [0.5 + 0.05 * k for k in range(66)], 100, 50, seed=9
     ),
-    "temper-few-replicas": tempered(
-        ss.EdwardsAnderson(ss.cubic(8), samples=2, seed=7), LADDER[:4], 200, 100, replicas=2, seed=9
+    "temper-one-replica": tempered(
+        ss.EdwardsAnderson(ss.cubic(8), samples=2, seed=7), LADDER[:1], 200, 100, replicas=1, seed=9
     ),
     "temper-site-packed": tempered(ss.EdwardsAnderson(ss.square(256, 2), seed=7), LADDER, 100, 50, zero_acceptance=0.9),
     "two-terms-temperatures": swept(
@@ -288,8 +288,8 @@ RUNS: dict[str, Case] = {
 }
 EMULATED = [
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
-    "anneal-cubic-samples", "temper-cubic-samples", "temper-few-replicas", "temper-site-packed",
-    "few-replicas-cubic-field", "few-replicas-rows-within-words", "temper-gaussian-placed",
+    "anneal-cubic-samples", "temper-cubic-samples", "temper-one-replica", "temper-site-packed",
+    "one-replica-cubic-field", "one-replica-rows-within-words", "temper-gaussian-placed",
     "quantum-square-samples", "two-terms-temperatures", "quantum-general-gamma", "two-terms-gaussian-field",
     "anneal-quantum-gaussian",
 ]  # fmt: skip

@@ -28,7 +28,8 @@ for model in (graph, degrees, real, ss.EdwardsAnderson(ss.cubic(8)), field):
     ss.anneal(model, time_limit=0.1, device='cpu')
 for model in (ss.Ising(ss.square(16)), ss.EdwardsAnderson(ss.cubic(10), field=0.5)):
     ss.anneal(model, [3.0, 1.0], sweeps=10, replicas=1, device='cpu')
-    ss.temper(model, [1.0, 3.0], sweeps=20, thermalize=10, replicas=1, device='cpu')
+    ss.temper(model, [3.0], sweeps=20, thermalize=10, replicas=1, device='cpu')
+ss.temper(ss.EdwardsAnderson(ss.cubic(8)), [1.0, 3.0], sweeps=20, thermalize=10, replicas=8, device='cpu')
 ss.quantum(ss.EdwardsAnderson(ss.square(8)), k=[0.2, 0.3], slices=16, sweeps=20, thermalize=0, device='cpu')
 """
 

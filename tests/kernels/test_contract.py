@@ -129,6 +129,7 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
         patch.setattr("spinsim.engine.moves.fortuin_kasteleyn.cuda.shared_memory", lambda device: 0)
         update(MODELS[0])
     with monkeypatch.context() as patch:
+        patch.setattr("spinsim.engine.layouts.site_packed.MOST_REPLICAS", 4)
         few = ss.Ising(ss.square(32))
         update(few)
         patch.setattr("spinsim.engine.moves.metropolis.site_packed.cuda.fits_block", lambda *sizes: False)

@@ -347,16 +347,15 @@ def can_be_held(sizes: Sizes) -> bool:
     return sizes.one_magnitude and sizes.one_field
 
 
-MOST_REPLICAS: Final = 32  # of a lattice whose rows fill no groups; more share words of a site
-SITES_EACH: Final = 64  # of a lattice for each of its replicas: with fewer, lanes and blocks of a GPU have too little
+MOST_REPLICAS: Final = 1  # of each sample, where rows fill no groups: more share words of a site
+LEAST_SITES: Final = 32  # of such a lattice: fewer use less than an eighth of their lanes
 
 
 def suits(sizes: Sizes, replicas: int) -> bool:
-    """Return True if a model ``can_be_held``, of few replicas or where the lattice's ``rows_can_be_packed``."""
+    """Return True if a model ``can_be_held``, of one replica or where the lattice's ``rows_can_be_packed``."""
     if sizes.lattice is None or not can_be_held(sizes):
         return False
-    are_few = replicas <= min(MOST_REPLICAS, (sizes.sites + SITES_EACH // 2) // SITES_EACH)
-    return are_few or sizes.lattice.rows_can_be_packed
+    return sizes.lattice.rows_can_be_packed or (replicas <= MOST_REPLICAS and sizes.sites >= LEAST_SITES)
 
 
 @kernel

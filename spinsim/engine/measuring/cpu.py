@@ -71,7 +71,7 @@ class InTimeCounts:
 
     def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
         self._lists, self._copies = lists, ladder.copies
-        self.counts = bool(lists.slices or lists.pairs)
+        self.is_needed = bool(lists.slices or lists.pairs)
         self._shape = samples, len(copy_pairs(ladder.copies)), ladder.temperatures
         self._first, times = self._shape[1] * self._shape[2], len(lists.times)
         self._powers = np.zeros((samples, self._first + ladder.replicas, 2 if lists.slices else 0), np.int64)
@@ -358,7 +358,7 @@ class CpuMeasuring:
             return
         words = self._words_of(samples) if words is None else words
         self._compare(words, room.holder, compared, samples)
-        if room.in_time is not None and room.in_time.counts:
+        if room.in_time is not None and room.in_time.is_needed:
             for k, sample in enumerate(range(samples.start, samples.stop)):
                 room.in_time.count(sample, words[k], room.holder[sample])
 

@@ -278,6 +278,16 @@ def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no
     return Scratch(rooms, factors, work, levels, values, pair_values)
 
 
+@part
+def scratches_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no-untyped-def]
+    """Make room for as many samples as are added up side by side, and for the last of ``samples`` where fewer are left."""
+    together = max(1, min(_TOGETHER // tables.constant.shape[1], samples))
+    scratch = last = scratch_for(tables, over_energy, copies, pairs, together)
+    if samples % together:
+        last = scratch_for(tables, over_energy, copies, pairs, samples % together)
+    return scratch, last
+
+
 @step
 def find_values(y, factors, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
     """Put the values of a term and a copy or pair into ``y``; other arguments are as ``add_term`` has them."""
@@ -384,21 +394,11 @@ def add_measurement(  # type: ignore[no-untyped-def]
             ``add_overlaps``.
         place: Of each replica, (samples, replicas).
     """
-    together = samples_at_once(tables, end - begin)
-    scratch = scratch_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], together)
-    last = scratch
-    if (end - begin) % together:
-        last = scratch_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], (end - begin) % together)
+    scratch, last = scratches_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], end - begin)
     add_samples(
         of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks,
         place, begin, end, scratch, last,
     )  # fmt: skip
-
-
-@part
-def samples_at_once(tables, samples):  # type: ignore[no-untyped-def]
-    """Return how many of some samples are added up side by side."""
-    return min(max(1, _TOGETHER // tables.constant.shape[1]), samples)
 
 
 @part
@@ -469,11 +469,7 @@ def add_succession(  # type: ignore[no-untyped-def]
     which, elements, copies, pairs, energies = filling
     of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted = adding
     samples = place.shape[0] // blocks.shape[0]
-    together = samples_at_once(tables, samples)
-    scratch = scratch_for(tables, over_energy, of_copies.shape[1], couples.shape[0], together)
-    last = scratch
-    if samples % together:
-        last = scratch_for(tables, over_energy, of_copies.shape[1], couples.shape[0], samples % together)
+    scratch, last = scratches_for(tables, over_energy, of_copies.shape[1], couples.shape[0], samples)
     for k in range(blocks.shape[0]):
         mine, b = slice(k * samples, (k + 1) * samples), blocks[k]
         fill_values(

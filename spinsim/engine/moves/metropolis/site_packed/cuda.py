@@ -521,17 +521,19 @@ class SiteSweeper(CudaSweeper):
 
     def _sweeps_at(self, tables: list[Any], kind: Kind) -> Sweeps:
         lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold addresses alone
+        alone = fits_block(plan.groups)
+        is_small = alone or fits_gpu(plan.groups, self.tasks, self._queue.device)
+        if lattices.fills_groups and not (is_small and plan.groups == plan.all_groups):
+            return SharedSweeps(self._queue, lattices, tables, kind)
         given = {
             "state": lattices.present, "rows": lattices.any_rows, "signs": lattices.arguments["signs"],
             "tables": tables_record(plan, tables),
         }  # fmt: skip
         rule = lattices.dimension, lattices.is_signed, plan.has_field
         how = self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan)
-        if plan.groups == plan.all_groups and fits_block(plan.groups):
+        if alone:
             return WordSweeps(*how)
-        if plan.groups == plan.all_groups and fits_gpu(plan.groups, self.tasks, self._queue.device):
-            return SpreadSweeps(*how)
-        return SharedSweeps(self._queue, lattices, tables, kind) if lattices.fills_groups else RowSweeps(*how, THREADS)
+        return SpreadSweeps(*how) if is_small else RowSweeps(*how, THREADS)
 
     def lay_tables(self) -> None:
         if self._lay is not None:
