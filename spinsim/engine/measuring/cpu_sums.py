@@ -280,7 +280,7 @@ def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no
 
 @part
 def scratches_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no-untyped-def]
-    """Make room for as many samples as are added up side by side, and for the last of ``samples`` where fewer are left."""
+    """Make room for as many of ``samples`` as are added up side by side, and for the last ones if they are fewer."""
     together = max(1, min(_TOGETHER // tables.constant.shape[1], samples))
     scratch = last = scratch_for(tables, over_energy, copies, pairs, together)
     if samples % together:
