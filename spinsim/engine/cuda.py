@@ -251,9 +251,10 @@ class CudaEngine(Engine):
     def temper(self, rounds: int, sweeps: int) -> None:
         tempering, many = self._on_ladder().tempering, self._sweeper.rounds
         most = many.most(sweeps) if many is not None else 0
-        if not most and rounds and tempering.ladder.temperatures == 1:  # no energies are wanted
-            sweeps, rounds, tempering.round = rounds * sweeps, 1, tempering.round + rounds - 1
         with self._queue.here():
+            if many is None and tempering.ladder.temperatures == 1:
+                self._temper_without_exchanges(tempering, rounds, sweeps)
+                return
             while many is not None and most and rounds:
                 several = min(most, rounds)
                 many.temper(several, sweeps, self.half_sweep)
@@ -265,6 +266,15 @@ class CudaEngine(Engine):
                 self._counting.add(tempering.sums)
                 tempering.exchange()
                 self._sweeper.lay_tables()
+
+    def _temper_without_exchanges(self, tempering: CudaTempering, rounds: int, sweeps: int) -> None:
+        """Sweep at one temperature. The first exchange notes that replicas have been at the hot end, others do nothing."""
+        self._sweeper.sweep(rounds * sweeps, self.half_sweep)
+        self.half_sweep += rounds * sweeps * self.colours
+        if rounds and tempering.round == 0:
+            tempering.exchange()
+            rounds -= 1
+        tempering.round += rounds
 
     def begin_exchange(self) -> Callable[[], Exchange]:
         with self._queue.here():
