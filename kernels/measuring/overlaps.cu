@@ -203,23 +203,6 @@ __device__ __forceinline__ const Items& part_of(const Parts& parts, u32& share) 
     return parts.part[k];
 }
 
-// Samples of several measurements in succession, whose states follow each other. The numbers of a measurement, `holder` of
-// Pairs among them, begin `words` behind those of the one before.
-struct Successive {
-    u32 first, samples;  // of the launch, counted through all measurements; of a measurement
-    size_t words;
-
-    __device__ __forceinline__ u32 state() const { return first + blockIdx.z; }
-    __device__ __forceinline__ u32 sample() const { return state() % samples; }
-    __device__ __forceinline__ size_t skipped() const { return state() / samples * words; }
-};
-CHECK_STRUCT(Successive, engine.measuring.cuda_comparison.SUCCESSIVE);
-
-// The pairs of a measurement whose numbers begin `words` of 64 bits behind.
-__device__ __forceinline__ Pairs pairs_behind(const Pairs& first, size_t words) {
-    return {first.holder + 2 * words, first.copies, first.replicas, first.temperatures, first.count};
-}
-
 // Compares replica-packed copies: parts and their shares in x, samples of Successive in z.
 template <u32 COLUMNS>
 __global__ __launch_bounds__(THREADS, BLOCKS) void differing_replicas(

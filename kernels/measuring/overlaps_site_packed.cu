@@ -17,30 +17,30 @@ struct Differing {
     }
 };
 
-__device__ __forceinline__ Differing lattices_of(const uint4* state, size_t words, u32 sample, const Pairs& pairs, u32 pair) {
-    const int2 both = pairs.of(sample, pair);
-    const uint4* const lattices = state + sample * pairs.replicas * words;
+__device__ __forceinline__ Differing lattices_of(const uint4* state, size_t words, const Successive& which, const Pairs& pairs, u32 pair) {
+    const int2 both = pairs_behind(pairs, which.skipped()).of(which.sample(), pair);
+    const uint4* const lattices = state + which.state() * pairs.replicas * words;
     return {lattices + both.x * words, both.y < 0 ? nullptr : lattices + both.y * words};
 }
 
 __device__ __forceinline__ u32 set_bits(const uint4& v) { return __popc(v.x) + __popc(v.y) + __popc(v.z) + __popc(v.w); }
 
-// Site-packed: a pair in x, shares of its `words` of 128 sites in y, samples in z. same[sample][pair], all sites at first,
-// becomes those where they agree less those where they differ.
-__global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state, u32 words, Pairs pairs, u64* same) {
-    const u32 sample = blockIdx.z;
-    const Differing lattice = lattices_of(state, words, sample, pairs, blockIdx.x);
+// Site-packed: a pair in x, shares of its `words` of 128 sites in y, samples of Successive in z. same[sample][pair], all sites at
+// first, becomes those where they agree less those where they differ.
+__global__ __launch_bounds__(THREADS) void differing_lattices(const uint4* state, u32 words, Successive which, Pairs pairs, u64* same) {
+    const Differing lattice = lattices_of(state, words, which, pairs, blockIdx.x);
     u32 count = 0;
     for (u32 i = blockIdx.y * THREADS + threadIdx.x; i < words; i += gridDim.y * THREADS) count += set_bits(lattice[i]);
     count = __reduce_add_sync(~0u, count);
-    if (threadIdx.x % 32 == 0) atomicAdd(same + sample * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
+    if (threadIdx.x % 32 == 0) atomicAdd(same + which.skipped() + which.sample() * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
 }
 
 // Likewise bonds, each from its site of colour 0: a pair in x, shares of its groups in y, samples in z.
 template <int DIMENSION, typename Geometry>
-__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Geometry geometry, u32 layer, Pairs pairs, u64* same) {
-    const u32 sample = blockIdx.z, groups = groups_of(geometry);
-    const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
+__global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, Geometry geometry, u32 layer, Successive which, Pairs pairs,
+                                                           u64* same) {
+    const u32 groups = groups_of(geometry);
+    const Differing lattice = lattices_of(state, 2 * groups, which, pairs, blockIdx.x);
     const auto other = [&](u32 g) { return lattice[(size_t)groups + g]; };
     const auto before = [&](u32 g) { return other(groups - layer + g); };
     u32 count = 0;
@@ -52,7 +52,7 @@ __global__ __launch_bounds__(THREADS) void differing_bonds(const uint4* state, G
         for (int k = 0; k < 2 * DIMENSION; ++k) count += set_bits(both(differing(own, near[k]), used));
     }
     count = __reduce_add_sync(~0u, count);
-    if (threadIdx.x % 32 == 0) atomicAdd(same + sample * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
+    if (threadIdx.x % 32 == 0) atomicAdd(same + which.skipped() + which.sample() * pairs.count + blockIdx.x, 0 - 2 * (u64)count);
 }
 
 // Says where rows of 32-bit words are: of a slab they fill words.
@@ -72,13 +72,13 @@ struct DifferingWords {
     __device__ __forceinline__ u32 operator()(size_t i) const { return other ? one[i] ^ other[i] : one[i]; }
 };
 
-// Site-packed sums of layers along y and, in three dimensions, z: a warp a row. Compared in x, shares in y, samples in z;
+// Site-packed sums of layers along y and, in three dimensions, z: a warp a row. Compared in x, shares in y, samples of Successive in z;
 // sums[layer][compared] of the launch's first sample, whose next one's are as far as there are.
 template <typename Geometry>
-__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Geometry geometry, u32 first, Pairs pairs, u32* along_y,
-                                                          u32* along_z) {
-    const u32 sample = first + blockIdx.z, rows = geometry.height * geometry.depth, groups = groups_of(geometry), all = gridDim.x;
-    const Differing lattice = lattices_of(state, 2 * (size_t)groups, sample, pairs, blockIdx.x);
+__global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Geometry geometry, Successive which, Pairs pairs,
+                                                          u32* along_y, u32* along_z) {
+    const u32 rows = geometry.height * geometry.depth, groups = groups_of(geometry), all = gridDim.x;
+    const Differing lattice = lattices_of(state, 2 * (size_t)groups, which, pairs, blockIdx.x);
     const DifferingWords zero(lattice, 0), one(lattice, groups);
     u32* const in_y = along_y + (size_t)blockIdx.z * geometry.height * all + blockIdx.x;
     u32* const in_z = along_z ? along_z + (size_t)blockIdx.z * geometry.depth * all + blockIdx.x : nullptr;
@@ -98,11 +98,11 @@ __global__ __launch_bounds__(THREADS) void layers_of_rows(const uint4* state, Ge
 // hold the same x: 32 rows at a time are turned into a word for each x. It takes every `stripes`-th such tile of rows, so
 // that few threads add to the same sums. Grid and sums as above.
 template <typename Geometry>
-__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Geometry geometry, u32 first, Pairs pairs,
+__global__ __launch_bounds__(THREADS) void layers_of_columns(const uint4* state, Geometry geometry, Successive which, Pairs pairs,
                                                              u32* along_x, u32 stripes) {
-    const u32 sample = first + blockIdx.z, words = words_in_row(geometry), half = geometry.height / 2, rows = half * geometry.depth;
+    const u32 words = words_in_row(geometry), half = geometry.height / 2, rows = half * geometry.depth;
     const size_t groups = groups_of(geometry);
-    const Differing lattice = lattices_of(state, 2 * groups, sample, pairs, blockIdx.x);
+    const Differing lattice = lattices_of(state, 2 * groups, which, pairs, blockIdx.x);
     const u32 all = gridDim.x, columns = 4 * words, tiles = (rows + 31) / 32, side = side_of(geometry);
     u32* const sums = along_x + (size_t)blockIdx.z * side * all + blockIdx.x;
     for (u32 i = blockIdx.y * THREADS + threadIdx.x; i < columns * stripes; i += gridDim.y * THREADS) {

@@ -17,3 +17,20 @@ struct Pairs {
     }
 };
 CHECK_STRUCT(Pairs, engine.moves.exchange_cuda.PAIRS);
+
+// Samples of several measurements in succession, whose states follow each other. The numbers of a measurement, `holder` of
+// Pairs among them, begin `words` behind those of the one before.
+struct Successive {
+    u32 first, samples;  // of the launch, counted through all measurements; of a measurement
+    size_t words;
+
+    __device__ __forceinline__ u32 state() const { return first + blockIdx.z; }
+    __device__ __forceinline__ u32 sample() const { return state() % samples; }
+    __device__ __forceinline__ size_t skipped() const { return state() / samples * words; }
+};
+CHECK_STRUCT(Successive, engine.measuring.cuda_comparison.SUCCESSIVE);
+
+// The pairs of a measurement whose numbers begin `words` of 64 bits behind.
+__device__ __forceinline__ Pairs pairs_behind(const Pairs& first, size_t words) {
+    return {first.holder + 2 * words, first.copies, first.replicas, first.temperatures, first.count};
+}

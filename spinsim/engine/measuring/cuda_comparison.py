@@ -188,8 +188,11 @@ Struct = npt.NDArray[np.void]  # a struct as kernels take it
 class Counting:
     """Counts where copies differ; each layout has its own."""
 
-    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
-        """Queue the totals of all samples that parts do not hold; by default parts hold all sites and bonds."""
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct, count: int, words: int) -> None:
+        """Queue the totals that parts do not hold; by default parts hold all sites and bonds.
+
+        They are of all samples of ``count`` measurements, whose numbers are ``words`` apart.
+        """
 
     def queue_parts(
         self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
@@ -233,7 +236,7 @@ class Comparison:
         compared, parts, together = self.compared, self._part_sums.parts, self._part_sums.together
         pairs, at = compared.tempering.pairs(to["holder"]), address(state)
         totals = record(TOTALS, overlap=to["overlap"], links=to["link_overlap"])
-        self._counting.queue_totals(stream, at, pairs, totals)
+        self._counting.queue_totals(stream, at, pairs, totals, count, words)
         if self._in_time is not None:
             self._in_time.queue(stream, at, pairs, to["in_time"])
         if self._products is not None:

@@ -25,8 +25,19 @@ from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.site_packed import seams_of, signs_shape
 from spinsim.engine.measuring.correlations import Quantities
+from spinsim.engine.measuring.cuda_comparison import (
+    AT_ONCE,
+    GRID_LIMIT,
+    SUCCESSIVE,
+    TILE,
+    Compared,
+    Comparison,
+    Counting,
+    Part,
+    PartSums,
+    Struct,
+)
 from spinsim.engine.measuring.cuda_comparison import THREADS as COMPARE_THREADS
-from spinsim.engine.measuring.cuda_comparison import TILE, Compared, Comparison, Counting, Part, PartSums, Struct
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
@@ -293,9 +304,8 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 
 def compare_lattices(comparison: Compared, lattices: SiteLattices) -> Comparison:
     sites = comparison.model.sites
-    sums = PartSums(
-        comparison, [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
-    )
+    parts = [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
+    sums = PartSums(comparison, parts, AT_ONCE)
     return Comparison(comparison, sums, LatticeCounting(comparison, sums, lattices))
 
 
@@ -304,18 +314,18 @@ class LatticeCounting(Counting):
 
     def __init__(self, comparison: Compared, part_sums: PartSums, lattices: SiteLattices) -> None:
         self._comparison, self._part_sums, self._words = comparison, part_sums, 2 * lattices.plan.groups
-        state, pairs, first = np.uint64(0), comparison.tempering.pairs(0), np.uint32(0)
+        state, pairs, which = np.uint64(0), comparison.tempering.pairs(0), np.zeros((), SUCCESSIVE)
         if not comparison.full:
             self._add = self._kernel("differing_lattices", {
-                "state": state, "words": np.uint32(self._words), "pairs": pairs, "same": np.uint64(0),
+                "state": state, "words": np.uint32(self._words), "which": which, "pairs": pairs, "same": np.uint64(0),
             })  # fmt: skip
             self._layers: list[Launch] = []
             return
         geometry, kind, edge = lattices.geometry, lattices.kind, np.uint32(edge_of(lattices.plan))
         self._add = self._kernel(instance("differing_bonds", len(comparison.sides), kind), {
-            "state": state, "geometry": geometry, "layer": edge, "pairs": pairs, "same": np.uint64(0),
+            "state": state, "geometry": geometry, "layer": edge, "which": which, "pairs": pairs, "same": np.uint64(0),
         })  # fmt: skip
-        given = {"state": state, "geometry": geometry, "first": first, "pairs": pairs}
+        given = {"state": state, "geometry": geometry, "which": which, "pairs": pairs}
         z = part_sums.sums[2] if len(comparison.sides) > 2 else np.uint64(0)
         tiles = -(-comparison.model.sites // (2 * comparison.sides[0] * TILE))
         stripes = np.uint32(-(-tiles // TILES_A_THREAD))
@@ -333,13 +343,15 @@ class LatticeCounting(Counting):
         fill = COMPARE_BLOCKS * multiprocessors(self._comparison.device) // max(1, compared * samples)
         return min(-(-self._words // COMPARE_THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
-    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct) -> None:
+    def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct, count: int, words: int) -> None:
         """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
-        count, samples = self._comparison.pairs, self._comparison.model.samples
-        if count:
-            grid = count, self._shares(count, samples), samples
-            same = totals["links" if self._comparison.full else "overlap"]
-            self._add(stream, grid, COMPARE_THREADS, state=state, pairs=pairs, same=same)
+        compared, samples = self._comparison.pairs, self._comparison.model.samples
+        same = totals["links" if self._comparison.full else "overlap"]
+        for first in range(0, count * samples if compared else 0, GRID_LIMIT):
+            several = min(GRID_LIMIT, count * samples - first)
+            which = record(SUCCESSIVE, first=first, samples=samples, words=words)
+            grid = compared, self._shares(compared, several), several
+            self._add(stream, grid, COMPARE_THREADS, state=state, which=which, pairs=pairs, same=same)
 
     def queue_parts(
         self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
@@ -348,7 +360,7 @@ class LatticeCounting(Counting):
             sums.data.memset_async(0, sums.nbytes, stream)
         grid = self._comparison.count, self._shares(self._comparison.count, len(samples)), len(samples)
         for launch in self._layers:
-            launch(stream, grid, COMPARE_THREADS, state=state, pairs=pairs, first=samples.start)
+            launch(stream, grid, COMPARE_THREADS, state=state, pairs=pairs, which=which)
 
 
 THREADS: Final = 128
@@ -493,7 +505,7 @@ Sweeps = SharedSweeps | RowSweeps | WordSweeps | SpreadSweeps
 
 
 class SiteSweeper(CudaSweeper):
-    """A ``CudaSweeper`` of site-packed words, whose lattices are too large to be tempered in one launch."""
+    """A ``CudaSweeper`` of site-packed words, of which a round of tempering takes several launches."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
