@@ -268,7 +268,7 @@ class CudaEngine(Engine):
                 self._sweeper.lay_tables()
 
     def _temper_without_exchanges(self, tempering: CudaTempering, rounds: int, sweeps: int) -> None:
-        """Sweep at one temperature, where the first exchange notes who has been at the hot end and others do nothing."""
+        """Sweep at one temperature: the first exchange notes who has been at the hot end, others would do nothing."""
         self._sweeper.sweep(rounds * sweeps, self.half_sweep)
         self.half_sweep += rounds * sweeps * self.colours
         if rounds and tempering.round == 0:
