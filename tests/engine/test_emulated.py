@@ -193,7 +193,9 @@ def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest
     assert started == [2, 1]
 
 
-@pytest.mark.parametrize("name", ["field-many-samples", "in-time"])
+@pytest.mark.parametrize(
+    "name", ["field-many-samples", "in-time", "site-packed", "one-replica", "one-replica-with-modes"]
+)
 def test_measurements_added_up(name: str) -> None:
     check_reduction(RUNS[name], "cuda", (1, 3, 2))
     check_lowest(RUNS[name], "cuda", (1, 3, 2))

@@ -77,6 +77,8 @@ RUNS = {
     "one-copy": Run(glass(2), ladder(0.8, 2.0, 5), 1),
     "many-replicas": Run(lambda: EdwardsAnderson(square(4)), ladder(0.8, 2.0, 9), 15),
     "site-packed": Run(lambda: Ising(square(256, 2)), ladder(2.0, 2.4, 3), 2, WITHOUT_TIMES),
+    "one-replica": Run(lambda: EdwardsAnderson(square(6, 8), samples=3), ladder(2.0, 2.0, 1), 1),
+    "one-replica-with-modes": Run(lambda: Ising(cubic(6, 4, 2)), ladder(2.0, 2.0, 1), 1, WITHOUT_TIMES),
     "dense": Run(DENSE["samples-field"], ladder(0.5, 2.0, 3), 2, OVERLAPS_ONLY),
 }
 
