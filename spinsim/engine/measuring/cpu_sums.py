@@ -269,10 +269,11 @@ def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no
     terms, places = tables.constant.shape
     factors = np.empty((terms, 3, samples * places))
     for term in range(terms):
-        for e in range(samples * places):
-            factors[term, 0, e] = tables.scales[term, 0, e % places]
-            factors[term, 1, e] = tables.scales[term, 1, e % places]
-            factors[term, 2, e] = tables.constant[term, e % places]
+        for first in range(0, samples * places, places):
+            for place in range(places):
+                factors[term, 0, first + place] = tables.scales[term, 0, place]
+                factors[term, 1, first + place] = tables.scales[term, 1, place]
+                factors[term, 2, first + place] = tables.constant[term, place]
     rooms, work = np.empty((3, samples * places)), np.empty((copies + 3, samples * places))
     levels, values, pair_values = room_over_energy(over_energy, copies, pairs, samples * places)
     return Scratch(rooms, factors, work, levels, values, pair_values)
