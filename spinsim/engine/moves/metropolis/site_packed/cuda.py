@@ -41,7 +41,7 @@ from spinsim.engine.measuring.cuda_comparison import THREADS as COMPARE_THREADS
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, launches
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, Swept, launches
 from spinsim.engine.moves.metropolis.site_packed.cuda_words import SpreadSweeps, WordSweeps, fits_block, fits_gpu
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
@@ -542,10 +542,10 @@ class SiteSweeper(CudaSweeper):
             "tables": tables_record(plan, tables),
         }  # fmt: skip
         rule = lattices.dimension, lattices.is_signed, plan.has_field
-        how = self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan)
+        swept = Swept(self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan))
         if alone:
-            return WordSweeps(*how)
-        return SpreadSweeps(*how) if is_small else RowSweeps(*how, THREADS)
+            return WordSweeps(swept)
+        return SpreadSweeps(swept) if is_small else RowSweeps(swept, THREADS)
 
     def lay_tables(self) -> None:
         if self._lay is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,29 +22,33 @@ def launches(half_sweeps: int, half_sweep: int, most: int) -> Iterator[tuple[int
         yield min(most, half_sweep + half_sweeps - first), first
 
 
-class RowSweeps:
-    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once.
+class Swept(NamedTuple):
+    """Lattices that are swept at the temperatures of tables, wherever their rows begin."""
 
-    Args:
-        arguments: Of the kernel, those that say what the lattices are: ``state``, ``rows``, ``signs`` and ``tables``.
-        shape: Of the state, (samples, replicas, colours, groups, halves).
-        rule: Dimension, and if there are signs and a field.
-        most: Half-sweeps of a launch.
-        threads: Of a block.
-    """
+    queue: Queue
+    arguments: dict[str, Any]  # of kernels, those that say what is swept: ``state``, ``rows``, ``signs`` and ``tables``
+    shape: tuple[int, ...]  # of the state, (samples, replicas, colours, groups, halves)
+    rule: tuple[int, bool, bool]  # dimension, and if there are signs and a field
+    kind: Kind
+    most: int  # half-sweeps of a launch
 
-    def __init__(
-        self, queue: Queue, arguments: dict[str, Any], shape: tuple[int, ...], rule: tuple[int, bool, bool], kind: Kind,
-        most: int, threads: int,
-    ) -> None:  # fmt: skip
-        samples, replicas, _, groups, _ = shape
-        self._stream, self._threads, self._most = queue.stream, threads, most
-        expression = instance("sweep_rows", *rule, int(kind), queue.rng_rounds)
-        self._launch = Launch(queue.device, "metropolis/site_packed_rows.cu", expression, {
-            **arguments, "first_sample": queue.first_sample, "first_replica": queue.first_block,
-            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1), "barriers": np.zeros((), LATTICE_BARRIER),
-            "key": queue.keys,
+    def ready(self, file: str, name: str, **own: Any) -> Launch:
+        """A kernel with all arguments; ``own`` are those that it has besides."""
+        queue, expression = self.queue, instance(name, *self.rule, int(self.kind), self.queue.rng_rounds)
+        return Launch(queue.device, file, expression, {
+            **self.arguments, "first_sample": queue.first_sample, "first_replica": queue.first_block,
+            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1), "key": queue.keys, **own,
         })  # fmt: skip
+
+
+class RowSweeps:
+    """Sweeps by as many blocks of so many threads as the device holds at once."""
+
+    def __init__(self, swept: Swept, threads: int) -> None:
+        queue, (samples, replicas, _, groups, _) = swept.queue, swept.shape
+        self._stream, self._threads, self._most = queue.stream, threads, swept.most
+        barriers = np.zeros((), LATTICE_BARRIER)
+        self._launch = swept.ready("metropolis/site_packed_rows.cu", "sweep_rows", barriers=barriers)
         there = min(BLOCKS, self._launch.blocks_at_once(threads)) * multiprocessors(queue.device)
         self._grid = min(-(-groups // threads), max(1, there // (samples * replicas))), replicas, samples
         self._arrived, self._arrivals = cupy.zeros(samples * replicas, cupy.uint32), 0

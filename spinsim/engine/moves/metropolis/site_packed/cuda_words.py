@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from spinsim.cuda.compile import instance
 from spinsim.cuda.device import cupy, multiprocessors
-from spinsim.cuda.launch import Launch
-from spinsim.engine.cuda_queue import Queue
-from spinsim.engine.moves.metropolis.classes import Kind
-from spinsim.engine.moves.metropolis.site_packed.cuda_rows import launches
+from spinsim.engine.moves.metropolis.site_packed.cuda_rows import Swept, launches
 
+FILE: Final = "metropolis/site_packed_words.cu"
 WORDS: Final = 4  # of a group
 WORD_THREADS: Final = 256  # of a block that has a lattice for itself, at most
 SHARED_THREADS: Final = 128  # of one that has several
@@ -33,23 +30,16 @@ def fits_gpu(groups: int, lattices: int, device: int) -> bool:
 
 
 class WordSweeps:
-    """Sweeps of small lattices, one or several to a block; arguments are those of ``RowSweeps``."""
+    """Sweeps of small lattices, one or several to a block."""
 
-    def __init__(
-        self, queue: Queue, arguments: dict[str, Any], shape: tuple[int, ...], rule: tuple[int, bool, bool], kind: Kind,
-        most: int,
-    ) -> None:  # fmt: skip
-        samples, replicas, _, groups, _ = shape
+    def __init__(self, swept: Swept) -> None:
+        samples, replicas, _, groups, _ = swept.shape
         words, lattices = WORDS * groups, samples * replicas
         together = max(1, SHARED_THREADS // words)
-        self._stream, self._most, self._grid = queue.stream, most, (-(-lattices // together), 1, 1)
+        self._stream, self._most, self._grid = swept.queue.stream, swept.most, (-(-lattices // together), 1, 1)
         self._threads = -(-min(lattices, together) * words // 32) * 32
-        expression = instance("sweep_words", *rule, int(kind), queue.rng_rounds)
-        self._launch = Launch(queue.device, "metropolis/site_packed_words.cu", expression, {
-            **arguments, "replicas": np.uint32(replicas), "lattices": np.uint32(lattices),
-            "first_sample": queue.first_sample, "first_replica": queue.first_block, "half_sweep": np.uint64(0),
-            "half_sweeps": np.uint32(1), "key": queue.keys,
-        })  # fmt: skip
+        counts = {"replicas": np.uint32(replicas), "lattices": np.uint32(lattices)}
+        self._launch = swept.ready(FILE, "sweep_words", **counts)
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
         for several, first in launches(half_sweeps, half_sweep, self._most):
@@ -57,23 +47,16 @@ class WordSweeps:
 
 
 class SpreadSweeps:
-    """Sweeps of few lattices by all of the GPU; arguments are those of ``RowSweeps``."""
+    """Sweeps of few lattices by all of the GPU."""
 
-    def __init__(
-        self, queue: Queue, arguments: dict[str, Any], shape: tuple[int, ...], rule: tuple[int, bool, bool], kind: Kind,
-        most: int,
-    ) -> None:  # fmt: skip
-        samples, replicas, colours, groups, _ = shape
+    def __init__(self, swept: Swept) -> None:
+        samples, replicas, colours, groups, _ = swept.shape
         words = WORDS * groups
-        self._stream, self._most = queue.stream, most
+        self._stream, self._most = swept.queue.stream, swept.most
         self._grid = -(-words // SPREAD_THREADS), replicas, samples
         self._date = 1
-        expression = instance("sweep_spread", *rule, int(kind), queue.rng_rounds)
-        self._launch = Launch(queue.device, "metropolis/site_packed_words.cu", expression, {
-            **arguments, "dated": cupy.zeros((samples, replicas, colours, words), cupy.uint64),
-            "first_sample": queue.first_sample, "first_replica": queue.first_block, "half_sweep": np.uint64(0),
-            "half_sweeps": np.uint32(1), "date": np.uint32(0), "key": queue.keys,
-        })  # fmt: skip
+        dated = cupy.zeros((samples, replicas, colours, words), cupy.uint64)
+        self._launch = swept.ready(FILE, "sweep_spread", dated=dated, date=np.uint32(0))
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
         for several, first in launches(half_sweeps, half_sweep, self._most):
