@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from spinsim.cuda.device import names
 from spinsim.engine.layouts import site_packed
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import ReplicaLattices
 from spinsim.machine import threads
 from spinsim.machine.memory import make_current
 
@@ -73,6 +74,12 @@ def any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """All lattices that can be are site-packed, of any number of replicas."""
     monkeypatch.setattr(site_packed, "MOST_REPLICAS", 2**31)
     monkeypatch.setattr(site_packed, "LEAST_SITES", 0)
+
+
+@pytest.fixture
+def not_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lattice is spread over a GPU: few are in shared or in global memory, as many are."""
+    monkeypatch.setattr(ReplicaLattices, "are_spread", lambda *_: False)
 
 
 @pytest.fixture

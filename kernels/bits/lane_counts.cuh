@@ -26,20 +26,21 @@ __device__ __forceinline__ Counters<PLANES, 4> count_strided(const Item& item, u
     return counters;
 }
 
-// Adds `weight` times the sums of the eight threads of an octet, of the word that they have in common, to totals[128] in shared
-// memory; every thread of the warp must call it. Octet w of a warp has word w.
-template <int PLANES>
+// Adds `weight` times the sums of the eight threads of a warp that have a word in common, to totals[128] in shared memory; every thread of the
+// warp must call it. They are APART: 1, octet w of the warp has word w, or 4, of each four threads the one with number w.
+template <int APART = 1, int PLANES>
 __device__ __forceinline__ void add_octets(const Counters<PLANES, 1>& counters, u32* totals, u32 weight = 1) {
     static_assert(PLANES + 3 <= 16, "a count has two bytes");
-    const auto sum = pair_sum<1>(pair_sum<2>(pair_sum<4>(counters)));
-    const u32 first = threadIdx.x % 8;  // of four lanes, eight apart, a byte each
+    static_assert(APART == 1 || APART == 4, "a warp has four words");
+    const auto sum = pair_sum<APART>(pair_sum<2 * APART>(pair_sum<4 * APART>(counters)));
+    const u32 thread = threadIdx.x % 32, first = thread / APART % 8;  // of four lanes, eight apart, a byte each
     u32 low = 0, high = 0;
 #pragma unroll
     for (int p = 0; p < PLANES + 3; ++p) (p < 8 ? low : high) += (sum.plane[p][0] >> first & 0x01010101) << p % 8;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         const u32 count = (low >> 8 * k & 0xff) | (high >> 8 * k & 0xff) << 8;
-        atomicAdd(totals + threadIdx.x % 32 / 8 * 32 + first + 8 * k, weight * count);
+        atomicAdd(totals + (APART == 1 ? thread / 8 : thread % 4) * 32 + first + 8 * k, weight * count);
     }
 }
 

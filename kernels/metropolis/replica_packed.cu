@@ -10,7 +10,7 @@ constexpr u32 THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattice
 // Updates batches of SLOTS slots; SLOTS = 0 takes all.
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 sites, const Batch* batches,
-                                                            const int* colour_start, u32 colours, Model model, Tables tables,
+                                                            const int* colour_start, int colours, Model model, Tables tables,
                                                             u32 first_sample, u32 first_block, u64 half_sweep,
                                                             u32 half_sweeps, Tickets all_tickets, LatticeBarrier barriers,
                                                             Key key) {

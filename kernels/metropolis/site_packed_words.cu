@@ -3,33 +3,13 @@
 // random numbers while it waits for them. Small lattices share a block (`sweep_words`); a large one is spread over the GPU
 // (`sweep_spread`), where its words lie in global memory, each beside the half-sweep up to which it is done.
 #include "metropolis/uniform.cuh"
+#include "metropolis/word_threads.cuh"
 #include "packing/any_rows.cuh"
 
 constexpr u32 WORD_THREADS = HOST(engine.moves.metropolis.site_packed.cuda_words.WORD_THREADS);
 constexpr u32 MOST_TOGETHER = HOST(engine.moves.metropolis.site_packed.cuda_words.MOST_TOGETHER);
 constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.site_packed.cuda_words.SPREAD_THREADS);
 constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.site_packed.cuda_words.SPREAD_BLOCKS);
-static_assert(OWN_PLANES == 5 && COLUMN_PLANES == 4, "two calls a thread are six of a group, of which two are made twice");
-
-// Gives thread w of four the word w of each thread's four. Words are chosen by masks, as the compiler makes branches of conditions.
-__device__ __forceinline__ void transpose_in_four(u32 (&a)[4], u32 w) {
-#pragma unroll
-    for (u32 by = 1; by < 4; by *= 2) {
-        const u32 upper = w & by ? ~0u : 0;
-#pragma unroll
-        for (u32 k = 0; k < 4; ++k) {
-            if (k & by) continue;
-            const u32 given = __shfl_xor_sync(~0u, mux(upper, a[k | by], a[k]), by);
-            a[k | by] = mux(upper, given, a[k | by]);
-            a[k] = mux(upper, a[k], given);
-        }
-    }
-}
-
-__device__ __forceinline__ u32 any_of_four(u32 value) {
-    value |= __shfl_xor_sync(~0u, value, 1);
-    return value | __shfl_xor_sync(~0u, value, 2);
-}
 
 // Says where 32 lanes of a colour, from lane `at` on, are: in word at / 32 from bit at % 32 on, then in word `high`.
 struct Window {
@@ -144,70 +124,24 @@ struct SharedWords {
     __device__ __forceinline__ static int ahead(u32) { return 0; }
 };
 
-// Reads words in global memory: lanes in the lower half, in the upper one the half-sweep up to which they are done, which both come
-// with one load.
-struct DatedWords {
-    using Word = u64;
-    static constexpr bool WAITS = true;
-    const u64* words;
-    u32 date;
+// Rows of thresholds where all lanes have one temperature.
+template <typename R, typename Planes>
+struct UniformWordRows {
+    const WordClasses<R>& classes;
+    const Planes planes;
+    WordClasses<R> shared;  // of the columns; an empty one has the last class, as 4 slots have no class 0
 
-    __device__ __forceinline__ u64 operator()(u32 k) const {
-        u64 now;
-        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(words + k));
-        return now;
+    __device__ __forceinline__ static u32 pick(const WordClasses<R>& of, const Planes& planes, int plane) {
+        u32 threshold[1];
+        of.pick_plane(planes, plane, threshold);
+        return threshold[0];
     }
-    // Returns the half-sweeps that a word has done since `date`, less than 0 if it is not up to date.
-    __device__ __forceinline__ int ahead(u64 word) const { return (int)((u32)(word >> 32) - date); }
-    __device__ __forceinline__ static void write(u64* place, u32 word, u32 date) {
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"((u64)date << 32 | word) : "memory");
-    }
-};
-
-// Draws the random words of word w of a group. All threads of a warp must do so.
-struct WordRandom {
-    u32 plane[OWN_PLANES], column[COLUMN_PLANES];
-
-    template <int ROUNDS>
-    __device__ __forceinline__ static WordRandom draw(u32 g, u32 w, u32 block, const HalfSweep& time, const Key& key) {
-        const Prefix prefix = philox_prefix(g, block, time.word2, key);
-        const u32 odd = w & 1 ? ~0u : 0;
-        const uint4 one = philox_finish<ROUNDS>(prefix, time.word3 + w, key);
-        const uint4 two = philox_finish<ROUNDS>(prefix, time.word3 + (odd ? OWN_PLANES : 4), key);
-        u32 turned[4] = {one.x, one.y, one.z, one.w};
-        transpose_in_four(turned, w);
-        WordRandom random;
-        u32 fifth[4];
+    __device__ __forceinline__ u32 own(int plane) const { return pick(classes, planes, plane); }
+    __device__ __forceinline__ void fold(u32 occupant, u32 left) {
 #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            const u32 mine = word_of(two, k), given = __shfl_xor_sync(~0u, mine, 1);
-            random.plane[k] = turned[k], random.column[k] = mux(odd, given, mine), fifth[k] = mux(odd, mine, given);
-        }
-        random.plane[4] = mux(w & 2 ? ~0u : 0, mux(odd, fifth[0], fifth[1]), mux(odd, fifth[2], fifth[3]));
-        return random;
+        for (int b = 0; b < R::BITS; ++b) shared.bit[b][0] = any_of_four(occupant & classes.bit[b][0]) | ~left;
     }
-};
-
-// Holds the lanes of a word that chance decides, and their classes.
-template <typename R>
-struct WordChances {
-    Classes<R::PLAIN ? R::SLOTS : 0, R::BITS, 1> classes;
-    u32 certain, open;
-
-    template <typename Always>
-    __device__ __forceinline__ WordChances(const u32 (&near)[R::SLOTS], u32 spin, u32 used, const Always& always) {
-        if constexpr (R::PLAIN) {
-            classify<R::SLOTS>(near, spin, classes.bit[0][0], classes.bit[1][0], certain);
-        } else {
-            u32 count[3], without_chance[1];
-            count_unsatisfied_bonds<R::SLOTS>(near, spin, count);
-#pragma unroll
-            for (int b = 0; b < R::BITS; ++b) classes.bit[b][0] = b < 3 ? count[b < 3 ? b : 0] : spin;
-            classes.pick(always, without_chance);
-            certain = without_chance[0] | (R::FIELD ? 0 : count[2]);
-        }
-        certain &= used, open = used & ~certain;
-    }
+    __device__ __forceinline__ u32 column(int j) const { return pick(shared, planes, OWN_PLANES + j); }
 };
 
 // One word of a lattice and its thread. All threads of a warp must call `flips`, those without a word too.
@@ -244,36 +178,8 @@ struct OwnWord {
         for (int k = 0; k < R::SLOTS; ++k) near[k] ^= sign[k];
         const WordChances<R> c(near, spin, used, rules.always());
         const auto planes = rules.planes_ahead();
-        u32 accepted = 0, undecided = c.open, threshold[1];
-#pragma unroll
-        for (int plane = OWN_PLANES - 1; plane >= 0; --plane) {
-            c.classes.pick_plane(planes, plane, threshold);
-            compare(threshold[0], random.plane[plane], accepted, undecided);
-        }
-        // The lowest undecided lane of each column takes its next bits from one call that serves all columns.
-        const u32 beside = __shfl_xor_sync(~0u, undecided, 1), away = __shfl_xor_sync(~0u, undecided, 2) | __shfl_xor_sync(~0u, undecided, 3);
-        const u32 occupant = undecided & ~(beside & (w & 1 ? ~0u : 0)) & ~(away & (w & 2 ? ~0u : 0));
-        u32 left = undecided | beside | away, taken = 0;
-        Classes<R::PLAIN ? R::SLOTS : 0, R::BITS, 1> column;  // an empty column has the last class, as 4 slots have no class 0
-#pragma unroll
-        for (int b = 0; b < R::BITS; ++b) column.bit[b][0] = any_of_four(occupant & c.classes.bit[b][0]) | ~left;
-#pragma unroll
-        for (int j = COLUMN_PLANES - 1; j >= 0; --j) {
-            column.pick_plane(planes, OWN_PLANES + j, threshold);
-            compare(threshold[0], random.column[j], taken, left);
-        }
-        u32 found = c.certain | (accepted & c.open) | (occupant & taken);
-        const u32 deep = occupant & left;
-        for (u32 rest = (undecided & ~occupant) | deep; __any_sync(~0u, rest); rest &= rest - 1) {  // each with a call of its own
-            const u32 mask = rest & (0 - rest), bit = 31 & (__ffs(rest) - 1), lane = 32 * w + bit;  // without one the mask is 0
-            u32 index = 0;
-#pragma unroll
-            for (int b = 0; b < R::BITS; ++b) index |= (c.classes.bit[b][0] >> bit & 1) << b;
-            const uint4 call = philox<ROUNDS>(g, block, time.word2, time.word3 + TAIL_PLANE + lane, key);
-            const u64 open = thresholds.of(index, lane) << (deep & mask ? PLANES : OWN_PLANES);
-            found = ((u64)call.x << 32 | call.y) < open ? found | mask : found & ~mask;
-        }
-        return found;
+        UniformWordRows<R, decltype(planes)> of_lanes = {c.classes, planes, {}};
+        return c.certain | decide_word<R>(c.classes, c.open, w, random, of_lanes, thresholds, g, block, time, key);
     }
 };
 

@@ -42,12 +42,12 @@ pytestmark = [pytest.mark.system, pytest.mark.usefixtures("emulated")]
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-open-odd", "random-graph-field"])
-def test_shared_memory(name: str) -> None:
+def test_shared_memory(not_spread: None, name: str) -> None:
     run_both("cuda", PACKED[name](), 130, 0.6, (1, 3))
     check_counts(create_engine(PACKED[name](), 130, Dynamics(), "cuda"))
 
 
-def test_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_global_memory(not_spread: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)
@@ -79,10 +79,18 @@ def test_a_uniform_field_as_bonds(monkeypatch: pytest.MonkeyPatch) -> None:
     run_both("cuda", model, 130, 0.4, (1, 2))
 
 
-@pytest.mark.parametrize("where", ["shared", "global", "unpacked"])
-def test_portions_and_pauses(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["cubic-samples", "chain-8", "honeycomb"])
+def test_spread(name: str) -> None:
+    """With bonds that are none, and threads without a place."""
+    run_both("cuda", PACKED[name](), 130, 0.6, (1, 3))
+
+
+@pytest.mark.parametrize("where", ["spread", "shared", "global", "unpacked"])
+def test_portions_and_pauses(where: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
+    if where != "spread":
+        request.getfixturevalue("not_spread")
     if where == "global":
         monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     model = GENERAL["gaussian-samples-field"]() if where == "unpacked" else PACKED["cubic-samples"]()
@@ -145,11 +153,17 @@ def test_two_terms_unpacked() -> None:
     temper_both("cuda", make(), beta[:, 0], copies, [(2, 1)])
 
 
-@pytest.mark.parametrize("name", ["cubic-samples", "gaussian"])
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm", "gaussian"])
 def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
+
+
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "field"])
+def test_tempering_in_shared_memory(not_spread: None, name: str) -> None:
+    make, beta, copies = TEMPERED[name][:3]
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
 
 
 @pytest.mark.parametrize(("name", "copies"), [("gaussian-samples-field", 5), ("many-degrees", 3), ("wide-integers", 3)])
@@ -161,7 +175,7 @@ def test_tempering_unpacked(name: str, copies: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm"])
-def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tempering_from_global_memory(not_spread: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
@@ -170,25 +184,24 @@ def test_tempering_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("reason", ["faster", "room"])
-def test_lattices_that_fit_are_shared_by_blocks(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lattices_that_fit_are_shared_by_blocks(not_spread: None, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that is faster, or there is room for the lattice but not for its ladder besides."""
-    from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
-    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices, cuda_rounds
 
     make, beta, copies = TEMPERED["cubic-samples"]
     if reason == "faster":
         monkeypatch.setattr(cuda_lattices, "is_shared_faster", lambda *_: False)
         run_both("cuda", make(), 130, 0.6, (1, 3))
     else:
-        monkeypatch.setattr(cuda_tempering, "LADDER_BYTES", 2**30)
+        monkeypatch.setattr(cuda_rounds, "LADDER_BYTES", 2**30)
     started: list[int] = []
-    start = cuda_tempering.GlobalRounds._start
+    start = cuda_rounds.GlobalRounds._start
 
     def noted(self: Any, count: int, half_sweeps: int, **arguments: Any) -> None:
         started.append(count)
         start(self, count, half_sweeps, **arguments)
 
-    monkeypatch.setattr(cuda_tempering.GlobalRounds, "_start", noted)
+    monkeypatch.setattr(cuda_rounds.GlobalRounds, "_start", noted)
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
     assert started == [2, 1]
 

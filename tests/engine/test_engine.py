@@ -170,7 +170,13 @@ def test_few_lattices_are_shared_by_thread_blocks(side: int, samples: int, in_sh
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", PACKED)
-def test_packed_kernels_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_kernels_in_shared_memory(not_spread: None, name: str) -> None:
+    run_both("cuda", PACKED[name](), 130, 0.6, (1, 9))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_kernels_from_global_memory(not_spread: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_memory", lambda device: 0)

@@ -42,29 +42,47 @@ def test_tempering_counts_round_trips(device: str, couplings: str, rng_rounds: i
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("model", [lambda: EdwardsAnderson(cubic(26), seed=1), lambda: Ising(square(131, 129))])
-def test_tempering_from_global_memory(model: Callable[[], Ising]) -> None:
+def test_tempering_from_global_memory(not_spread: None, model: Callable[[], Ising]) -> None:
     temper_both("cuda", model(), ladder(2.0, 2.2, 3), 2, [(2, 1), (3, 2)])
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["cubic-samples", "cubic-shared-signs", "hot", "open-square", "field", "graph"])
-def test_tempering_by_a_kernel_for_each_step(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spinsim.engine.moves.metropolis.replica_packed import cuda as cuda_tempering
+def test_tempering_by_a_kernel_for_each_step(not_spread: None, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spinsim.engine.moves.metropolis.replica_packed import cuda_rounds
 
-    monkeypatch.setattr(cuda_tempering, "LADDER_BYTES", 2**30)
-    monkeypatch.setattr(cuda_tempering, "suits_global_rounds", lambda *_: False)
+    monkeypatch.setattr(cuda_rounds, "LADDER_BYTES", 2**30)
+    monkeypatch.setattr(cuda_rounds, "suits_global_rounds", lambda *_: False)
+    make, beta, copies = TEMPERED[name]
+    temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
+
+
+REPLICA_TEMPERED = [name for name in TEMPERED if TEMPERED[name][0]().magnitude]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", REPLICA_TEMPERED)
+def test_tempering_of_few_samples_in_shared_memory(not_spread: None, name: str) -> None:
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [name for name in TEMPERED if TEMPERED[name][0]().magnitude])
-def test_tempering_of_small_lattices_from_global_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", REPLICA_TEMPERED)
+def test_tempering_of_small_lattices_from_global_memory(
+    not_spread: None, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from spinsim.engine.moves.metropolis.replica_packed import cuda_lattices
 
     monkeypatch.setattr(cuda_lattices, "shared_threads", lambda *_: 0)
     make, beta, copies = TEMPERED[name]
     temper_both("cuda", make(), beta, copies, [(3, 1), (2, 2)])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("side", [16, 30])
+def test_tempering_of_a_sample_that_is_spread(side: int) -> None:
+    temper_both("cuda", EdwardsAnderson(cubic(side), seed=1), ladder(1.0, 2.2, 32), 4, [(4, 1), (3, 2)])
 
 
 @pytest.mark.gpu

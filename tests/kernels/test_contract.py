@@ -38,7 +38,8 @@ KERNELS = ROOT / "kernels"
 SOURCES = sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*.cu*"))
 NUMBERS = {"u32", "u64", "int", "long long", "size_t", "float", "double", "T"}  # by value
 WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
-    "tempering/temper_shared.cu", "tempering/temper_global.cu", "tempering/exchange.cu", "metropolis/site_packed.cu",
+    "tempering/temper_shared.cu", "tempering/temper_global.cu", "tempering/temper_spread.cu", "tempering/exchange.cu",
+    "metropolis/site_packed.cu",
     "measuring/overlaps.cu", "gemm/naive.cu", "transfer_matrix/butterfly.cu",
     "metropolis/anisotropic.cu", "tempering/exchange_terms.cu", "measuring/by_temperature_terms.cu",
     "measuring/local.cu", "metropolis/replica_packed_degrees.cu", "metropolis/unpacked.cu",

@@ -59,11 +59,16 @@ UPDATES = (
     ("metropolis/replica_packed_shared.cu", "sweep_shared"),
     ("tempering/temper_shared.cu", "temper_shared"),
 )
+OF_PLAIN = (  # updates that have kernels of plain rules alone
+    ("tempering/temper_global.cu", "temper_global"),
+    ("metropolis/replica_packed_spread.cu", "sweep_spread_replica"),
+    ("tempering/temper_spread.cu", "temper_spread"),
+)
 REPLICA_PACKED: Instances = (
     *(
-        ("tempering/temper_global.cu", instance("temper_global", *rule, r))
-        for rule, r in product(RULES, PHILOX_ROUNDS)
-        if rule[3] != int(Kind.ANY)  # whose kernels count bonds on their way
+        (file, instance(name, *rule, r))
+        for (file, name), rule, r in product(OF_PLAIN, RULES, PHILOX_ROUNDS)
+        if rule[3] != int(Kind.ANY)
     ),
     *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
     *(("measuring/count_replica_packed.cu", name) for name in ("count_replica", "count_lone")),

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from spinsim import packing
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import cupy, shared_memory
-from spinsim.cuda.launch import Launch, record
-from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper, LaunchedRounds
+from spinsim.cuda.device import cupy
+from spinsim.cuda.launch import Launch
+from spinsim.engine.cuda import CudaEngine, CudaParts, CudaSweeper
 from spinsim.engine.cuda_queue import Queue, check_grid
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed_cuda import OrderedWords, WordRun, place_of
 from spinsim.engine.measuring.correlations import Quantities
-from spinsim.engine.measuring.cuda import NOTHING, CudaSquares
+from spinsim.engine.measuring.cuda import CudaSquares
 from spinsim.engine.measuring.cuda_comparison import (
     Compared,
     Comparison,
@@ -35,28 +35,22 @@ from spinsim.engine.moves.exchange import Ladder
 from spinsim.engine.moves.exchange_cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
-    BONDS,
     COSTS,
     GLOBAL_THREADS,
-    LADDER_BYTES,
-    LANE_SUMS,
-    NOTES,
-    ROUND_TOTALS,
-    TALLIED_GROUPS,
-    TALLY_BYTES,
+    SPREAD_THREADS,
     TILE_SITES,
     WARP,
+    WORDS,
     DegreeLattices,
     DegreeSweeper,
     DeviceTables,
-    LadderTables,
     ReplicaLattices,
     TableSweeper,
     TermLattices,
     TermSweeper,
-    bond_groups,
     shared_bytes,
 )
+from spinsim.engine.moves.metropolis.replica_packed.cuda_rounds import launched_rounds
 from spinsim.engine.moves.metropolis.replica_packed.update import (
     FEW_BONDS,
     ReplicaPlan,
@@ -66,120 +60,6 @@ from spinsim.engine.moves.metropolis.replica_packed.update import (
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 
-
-def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
-    """Return whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
-    threads = lattices.shared_threads
-    if not threads or lattices.plan.shape[1] > 1:
-        return False
-    return shared_bytes(lattices.plan, threads) + LADDER_BYTES <= shared_memory(device)
-
-
-class ReplicaRounds(LaunchedRounds):
-    """Rounds of replica-packed samples; ``kinds`` has the special case of their one number of slots."""
-
-    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        super().__init__(colours=lattices.plan.colours, tables=tables, **given)
-        self._lattices, self._plan, self._ladder = lattices, lattices.plan, tables.ladder
-        ((self._slots, self._kind),) = kinds.items()
-
-    def _ready(self, name: str, arguments: dict[str, Any], shared_bytes: int = 0) -> Launch:
-        """A kernel with all arguments but those of a launch; ``arguments`` are those of this kernel alone."""
-        expression = self._lattices.expression(name, self._slots, self._kind)
-        return Launch(self._queue.device, f"tempering/{name}.cu", expression, {
-            **self._lattices.arguments, "colours": np.int32(self._plan.colours), "lanes": self._lattices.lanes,
-            "ladder": self._ladder, "exchange": self._tempering.record,
-            "per_unsatisfied": np.int64(self._plan.observables.energy.weights["unsatisfied"]),
-            "phantoms": np.uint32(self._plan.phantoms), "first_sites": np.uint32(self._plan.first),
-            "sums": np.zeros((), LANE_SUMS), "first_sample": self._queue.first_sample, "first_half_sweep": np.uint64(0),
-            "sweeps": np.uint32(0), "first_round": np.uint64(0), "rounds": np.uint32(0),
-            "notes": np.zeros((), NOTES), "measured": NOTHING, **arguments,
-        }, shared_bytes)  # fmt: skip
-
-
-class SharedRounds(ReplicaRounds):
-    """Rounds of samples that fit a thread block each."""
-
-    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        super().__init__(kinds, lattices, tables, **given)
-        self._threads = lattices.shared_threads
-        # bonds can be counted while the last of two colours is updated, as each has an end of it, where there is room
-        needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + LADDER_BYTES
-        is_small = self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
-        self._tallies = is_small and needed <= shared_memory(self._queue.device)
-        self._groups = groups = cupy.asarray(bond_groups(lattices.edges.get(), self._plan.negative))
-        stride = groups.shape[1] if len(groups) > 1 else 0
-        self._launch = self._ready("temper_shared", {
-            "bonds": record(BONDS, groups=groups, stride=stride, count=groups.shape[1]),
-            "per_up": np.int64(self._plan.observables.energy.weights["up"]), "tallied": np.uint32(0),
-        }, shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads * self._tallies)  # fmt: skip
-
-    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        self._launch(
-            self._queue.stream, (1, 1, self._plan.model.samples), self._threads,
-            tallied=self._tallies and half_sweeps > 0, **arguments,
-        )  # fmt: skip
-
-
-def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
-    """Return whether bonds can be counted while the last of two colours is updated: each has an end of it.
-
-    A sample has at most 128 replicas, and all sites of a colour one number of bonds.
-    """
-    plan = lattices.plan
-    one_batch = len(plan.batches.slots) == plan.colours == 2
-    return plan.shape[1] == 1 and one_batch and len(kinds) == 1 and Kind.ANY not in kinds.values()
-
-
-class GlobalRounds(ReplicaRounds):
-    """Rounds of samples whose lattice several thread blocks share."""
-
-    def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
-        super().__init__(kinds, lattices, tables, **given)
-        self._tiles, samples = int(lattices.tiles[self._slots].sum()), self._plan.model.samples
-        self._drawn = self._arrivals = self._rounds = 0
-        self._arrived, self._next = (cupy.zeros(samples, cupy.uint32) for _ in range(2))
-        self._totals = cupy.zeros((samples, 2, 128), cupy.uint32)
-        own = {
-            "totals": np.zeros((), ROUND_TOTALS),
-            "all_tickets": np.zeros((), TICKETS),
-            "barriers": np.zeros((), LATTICE_BARRIER),
-        }
-        self._launch = self._ready("temper_global", own)
-
-    @cached_property
-    def _share(self) -> int:
-        return self._lattices.sharing_blocks(self._launch, self._slots)
-
-    def most(self, sweeps: int) -> int:
-        """As many as of any rounds, but none without sweeps, which count bonds."""
-        return super().most(sweeps) if sweeps else 0
-
-    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        """Launch the thread blocks that share samples, all resident at once."""
-        self._launch(
-            self._queue.stream, (self._share, 1, self._plan.model.samples), GLOBAL_THREADS, self._share > 1,
-            totals=(self._totals.data.ptr, self._rounds % 2), all_tickets=(self._next.data.ptr, self._drawn),
-            barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
-        )  # fmt: skip
-        every = arguments["notes"][2]
-        barriers = half_sweeps + (count // every if every else 0)  # one more where a measurement is made
-        self._drawn = (self._drawn + half_sweeps // self._plan.colours * self._tiles) % 2**32
-        self._arrivals = (self._arrivals + barriers * self._share) % 2**32
-        self._rounds += count
-
-
-def launched_rounds(
-    kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, device: int, **given: Any
-) -> LaunchedRounds | None:
-    """Rounds of lattices in shared or in global memory; None where they are made one by one."""
-    fits = fits_with_ladder(lattices, device)
-    if suits_global_rounds(lattices, kinds) and not (fits and lattices.in_shared):
-        return GlobalRounds(kinds, lattices, tables, **given)
-    return SharedRounds(kinds, lattices, tables, **given) if fits else None
-
-
-WORDS: Final = packing.LANES // 32  # of a site in a block
 UNBOUNDED: Final = 2**62
 MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
 
@@ -266,7 +146,7 @@ class InShared:
         self._tables = tables  # the record holds addresses alone
         expression = lattices.expression("sweep_shared", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
-            **lattices.arguments, "colours": np.int32(lattices.plan.colours),
+            **lattices.arguments, **lattices.in_colours,
             "tables": tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "sweeps": np.uint32(0),
         }, shared_bytes(lattices.plan, self._threads))  # fmt: skip
@@ -297,7 +177,7 @@ class FromGlobal:
         """The kernel with all arguments but those of a launch."""
         expression = lattices.expression("sweep_replica", slots, kind)
         return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
-            **lattices.arguments, "colours": np.uint32(self._plan.colours),
+            **lattices.arguments, **lattices.in_colours,
             "tables": self._tables.record, "first_sample": queue.first_sample, "first_block": queue.first_block,
             "half_sweep": np.uint64(0), "half_sweeps": np.uint32(0), "all_tickets": np.zeros((), TICKETS),
             "barriers": np.zeros((), LATTICE_BARRIER),
@@ -329,6 +209,25 @@ class FromGlobal:
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
 
 
+class Spread:
+    """Sweeps of few lattices, each spread over the GPU."""
+
+    def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
+        ((slots, kind),) = kinds.items()
+        self._stream, self._lattices = queue.stream, lattices
+        self._tables = tables  # the record holds addresses alone
+        expression = lattices.expression("sweep_spread_replica", slots, kind)
+        self._launch = Launch(queue.device, "metropolis/replica_packed_spread.cu", expression, {
+            **lattices.arguments, "dated": lattices.dated.words, "tables": tables.record,
+            "first_sample": queue.first_sample, "first_block": queue.first_block, "half_sweep": np.uint64(0),
+            "sweeps": np.uint32(0), "date": np.uint32(0),
+        })  # fmt: skip
+
+    def sweep(self, sweeps: int, half_sweep: int) -> None:
+        date, grid = self._lattices.dated.before(2 * sweeps), self._lattices.spread_grid
+        self._launch(self._stream, grid, SPREAD_THREADS, True, half_sweep=half_sweep, sweeps=sweeps, date=date)
+
+
 class ReplicaSweeper(TableSweeper):
     """A ``CudaSweeper`` of replica-packed words."""
 
@@ -341,8 +240,10 @@ class ReplicaSweeper(TableSweeper):
         lattices, plan = self._packed, self._packed.plan
         kind = kind_of(plan.classes, plan.dynamics.zero_acceptance, limits) if lattices.fixed else Kind.ANY
         self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
-        launches = InShared if lattices.in_shared else FromGlobal
-        self._launches: InShared | FromGlobal = launches(self._queue, lattices, tables, self._kinds)
+        launches: type[InShared | FromGlobal | Spread] = InShared if lattices.in_shared else FromGlobal
+        if lattices.are_spread(self._kinds):
+            launches = Spread
+        self._launches = launches(self._queue, lattices, tables, self._kinds)
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
         super().set_ladder(places)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -38,6 +39,9 @@ GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
 LADDER_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
 TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
 TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
+SPREAD_THREADS: Final = 128  # of each block of a lattice that is spread over the GPU
+SPREAD_BLOCKS: Final = 4  # of these on one multiprocessor
+WORDS: Final = LANES // 32  # of a place, a thread each there
 
 BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
 MODEL: Final = struct_type(
@@ -47,6 +51,7 @@ MODEL: Final = struct_type(
 TABLES: Final = struct_type(always=ADDRESS, planes=ADDRESS, thresholds=ADDRESS, lanes=ADDRESS, stride=SIZE)
 BONDS: Final = struct_type(groups=ADDRESS, stride=SIZE, count=SIZE)
 LANE_SUMS: Final = struct_type(up=ADDRESS, unsatisfied=ADDRESS, up_first=ADDRESS)
+BLOCK_SUMS: Final = struct_type(sums=ADDRESS, before=ADDRESS)
 ROUND_TOTALS: Final = struct_type(rows=ADDRESS, first=np.uint32)
 NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
@@ -154,6 +159,7 @@ class ReplicaLattices(CountedWords):
         fixed: True if kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
         in_shared: True if lattices are swept in shared memory: they fit, and that is faster.
+        arguments: What kernels take of them; those that take batches of any colours take ``in_colours`` too.
     """
 
     plan: ReplicaPlan
@@ -182,7 +188,9 @@ class ReplicaLattices(CountedWords):
             "state": self.present, "sites": np.uint32(plan.model.sites), "key": queue.keys,
             "model": record(MODEL, **dict.fromkeys(MODEL.names or (), 0) | given),
             "batches": cupy.asarray(batch_table(plan.batches)),
-            "colour_start": cupy.asarray(plan.batches.colour_start.astype(np.int32)),
+        }  # fmt: skip
+        self.in_colours = {
+            "colour_start": cupy.asarray(plan.batches.colour_start.astype(np.int32)), "colours": np.int32(plan.colours)
         }  # fmt: skip
 
     def expression(self, function: str, slots: int, kind: Kind) -> str:
@@ -206,6 +214,45 @@ class ReplicaLattices(CountedWords):
         samples, blocks = self.plan.shape[:2]
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
+
+    @cached_property
+    def in_two_batches(self) -> bool:
+        """True if all sites of each of two colours have one number of bonds."""
+        return len(self.plan.batches.slots) == self.plan.colours == 2
+
+    @cached_property
+    def spread_grid(self) -> tuple[int, int, int]:
+        """Blocks of lattices that are spread over the GPU: a thread has a word of each colour."""
+        samples, blocks = self.plan.shape[:2]
+        return -(-WORDS * int(np.diff(self.plan.batches.first).max()) // SPREAD_THREADS), blocks, samples
+
+    def are_spread(self, kinds: dict[int, Kind]) -> bool:
+        """Return True if lattices are fastest spread over the GPU: they are few, with one number of bonds a colour."""
+        most = SPREAD_BLOCKS * multiprocessors(self._queue.device)
+        return self.in_two_batches and is_plain(kinds) and prod(self.spread_grid) <= most
+
+    @cached_property
+    def dated(self) -> DatedWords:
+        """Words as such blocks read them."""
+        return DatedWords(self.plan.shape)
+
+
+def is_plain(kinds: dict[int, Kind]) -> bool:
+    """Return True if all sites have one kernel, which needs no random number but for flips that cost energy."""
+    return len(kinds) == 1 and Kind.ANY not in kinds.values()
+
+
+class DatedWords:
+    """Words of 32 replicas, each beside the half-sweep up to which it is done, for launches one after the other."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        samples, blocks, sites = shape[:3]
+        self.words, self._date = cupy.zeros((samples, blocks, sites, WORDS), cupy.uint64), 1
+
+    def before(self, half_sweeps: int) -> int:
+        """The date at which a launch of so many half-sweeps begins: all words are older."""
+        date, self._date = self._date, (self._date + half_sweeps + 1) % 2**32
+        return date
 
 
 SWEEPS_A_LAUNCH: Final = 1000

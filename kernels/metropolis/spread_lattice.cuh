@@ -1,0 +1,147 @@
+// A lattice of 128 replicas spread over the GPU, where a multiprocessor for each would leave most of them idle: four threads of a warp have a
+// place of each of two colours, 32 replicas each, and keep them for many sweeps. Neighbours read them as dated words, without a barrier.
+#pragma once
+#include "bits/lane_counts.cuh"
+#include "metropolis/replica_site.cuh"
+#include "metropolis/word_threads.cuh"
+
+constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_THREADS);
+constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_BLOCKS);
+
+// Rows of thresholds of lanes that have a temperature each.
+template <typename R>
+struct LaneWordRows {
+    struct Rows {
+        static constexpr bool SUMS = false;
+        const u32* rows;  // the thread's words, four apart: of a plane and class each
+        __device__ __forceinline__ u32 load(int row) const { return rows[4 * row]; }
+        __device__ __forceinline__ Rows from(int row) const { return {rows + 4 * row}; }
+    };
+    const WordClasses<R>& classes;
+    const u32* rows;
+    u32 occupant;
+
+    __device__ __forceinline__ u32 own(int plane) const {
+        u32 threshold[1];
+        classes.pick_plane(Rows{rows}, plane, threshold);
+        if constexpr (R::SLOTS == 7) return threshold[0];
+        const u32 zero = classes.bit[0][0] & classes.bit[1][0];  // flips that cost nothing have no rows
+        return plane < ZERO_PLANES ? threshold[0] | zero : threshold[0] & ~zero;
+    }
+    __device__ __forceinline__ void fold(u32 of, u32) { occupant = of; }
+    __device__ __forceinline__ u32 column(int j) const { return any_of_four(occupant & own(OWN_PLANES + j)); }
+};
+
+// For two colours of one batch each.
+template <typename R>
+class SpreadLattice {
+    static_assert(R::PLAIN, "rows are those of flips that cost energy");
+    static constexpr int SLOTS = R::SLOTS;
+
+    struct Place {
+        u32 near[SLOTS];           // words of its neighbours
+        u32 signs, phantoms;       // bits of bonds: those that want the opposite, those with itself
+        u32 site, at, spin, used;  // its number, its word and the lanes of it that are in use
+        bool there;                // threads without a place do what is not written
+
+        __device__ __forceinline__ void load(const Model& model, const Batch& batch, const Batch& other, u32 sample, u32 q, u32 w,
+                                             const uint4* state, u32 lanes) {
+            const u32 place = batch.first + min(q, batch.size - 1);
+            Record record;
+            record.fetch(model, sample, place);
+            signs = phantoms = 0;
+#pragma unroll
+            for (int k = 0; k < SLOTS; ++k) {
+                const bool phantom = record.offset(k) == sizeof(uint4) * place;
+                near[k] = w + (phantom ? 4 * (other.first + min(q, other.size - 1)) : record.offset(k) / sizeof(u32));  // some that is dated
+                signs |= (record.sign(k) & 1) << k, phantoms |= (u32)phantom << k;
+            }
+            site = record.site(), at = 4 * place + w, there = q < batch.size, used = there ? lanes : 0;
+            spin = ((const u32*)state)[at];
+        }
+    };
+
+    Place place[2];
+    u64* dated;  // [place][4]
+    u32 w, counter;
+
+    // What the bonds of a place want, once its neighbours are up to `date`.
+    __device__ __forceinline__ void find(const Place& mine, u32 date, u32 (&wanted)[SLOTS]) const {
+        const DatedWords words = {dated, date};
+        u64 near[SLOTS];
+        int ahead;
+        do {
+#pragma unroll
+            for (int k = 0; k < SLOTS; ++k) near[k] = words(mine.near[k]);
+            ahead = words.ahead(near[0]);
+#pragma unroll
+            for (int k = 1; k < SLOTS; ++k) ahead = min(ahead, words.ahead(near[k]));
+        } while (__any_sync(~0u, ahead < 0));
+#pragma unroll
+        for (int k = 0; k < SLOTS; ++k)
+            wanted[k] = mux(0u - (mine.phantoms >> k & 1), (u32)near[k], mine.spin) ^ (0u - (mine.signs >> k & 1));
+    }
+
+public:
+    // All words of the lattice are dated before `date` when the launch begins.
+    __device__ __forceinline__ SpreadLattice(const uint4* state, u64* dated, const Batch* batches, const Model& model, const uint4& lanes,
+                                             u32 sample, u32 counter, u32 date)
+        : dated(dated), w(threadIdx.x % 4), counter(counter) {
+        const u32 q = (blockIdx.x * SPREAD_THREADS + threadIdx.x) / 4;
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            place[c].load(model, batches[c], batches[1 - c], sample, q, w, state, word_of(lanes, w));
+            if (place[c].there) DatedWords::write(dated + place[c].at, place[c].spin, date);
+        }
+    }
+
+    // Draws the random words of a colour's half-sweep.
+    template <int COLOUR>
+    __device__ __forceinline__ WordRandom draw(u64 half_sweep, const Key& key) const {
+        return WordRandom::draw<R::ROUNDS>(place[COLOUR].site, w, counter, counter_half_sweep(half_sweep, STREAM_UPDATE), key);
+    }
+
+    // Updates the places of a colour, whose neighbours are dated `date` by then; `rows` has four words for each plane and class.
+    template <int COLOUR, typename Thresholds>
+    __device__ __forceinline__ void update(const WordRandom& random, const uint4* rows, const Thresholds& thresholds, u64 half_sweep, u32 date,
+                                           const Key& key, u32 (&wanted)[SLOTS]) {
+        Place& mine = place[COLOUR];
+        const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
+        find(mine, date, wanted);
+        const WordChances<R> c(wanted, mine.spin, mine.used, 0);
+        LaneWordRows<R> of_lanes = {c.classes, (const u32*)rows + w, 0};
+        mine.spin ^= c.certain | decide_word<R>(c.classes, c.open, w, random, of_lanes, thresholds, mine.site, counter, time, key);
+        if (mine.there) DatedWords::write(dated + mine.at, mine.spin, date + 1);
+    }
+
+    // Sweeps, from half-sweep number `half_sweep` on, whose random words were drawn, and words dated `date`; `wanted` is what bonds of the
+    // last colour then want. Words of the next half-sweep are drawn while the neighbours' are on their way.
+    template <typename Thresholds>
+    __device__ __forceinline__ void sweep(u32 sweeps, WordRandom random, const uint4* rows, const Thresholds& thresholds, u64& half_sweep,
+                                          u32& date, const Key& key, u32 (&wanted)[SLOTS]) {
+        for (u32 done = 0; done < sweeps; ++done, half_sweep += 2, date += 2) {
+            if (done > 0) random = draw<0>(half_sweep, key);
+            update<0>(random, rows, thresholds, half_sweep, date, key, wanted);
+            random = draw<1>(half_sweep + 1, key);
+            update<1>(random, rows, thresholds, half_sweep + 1, date + 1, key, wanted);
+        }
+    }
+
+    // Adds unsatisfied bonds of every lane, phantom ones too, to totals[128] in shared memory.
+    __device__ __forceinline__ void count_bonds(const u32 (&wanted)[SLOTS], u32* totals) const {
+        u32 count[3];
+        count_unsatisfied_bonds<SLOTS>(wanted, place[1].spin, count);
+        const u32 used = place[1].used;
+        add_octets<4>(Counters<3, 1>{{{count[0] & used}, {count[1] & used}, {count[2] & used}}}, totals);
+    }
+    // Adds spins +1 likewise, those of the first colour with the weight `of_first`.
+    __device__ __forceinline__ void count_up(u32 of_first, u32* totals) const {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) add_octets<4>(Counters<1, 1>{{{place[c].spin & place[c].used}}}, totals, c ? 1 : of_first);
+    }
+    __device__ __forceinline__ void store(uint4* to) const {
+#pragma unroll
+        for (int c = 0; c < 2; ++c)
+            if (place[c].there) ((u32*)to)[place[c].at] = place[c].spin;
+    }
+};
