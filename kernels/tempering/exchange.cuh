@@ -24,12 +24,16 @@ struct Exchange {
 };
 CHECK_STRUCT(Exchange, engine.moves.exchange_cuda.EXCHANGE);
 
-// Says whether a pair is exchanged; `gap` is the energy of the hotter replica less that of the colder.
+// Says whether a pair is exchanged; `gap` is the energy of the hotter replica less that of the colder. Single precision decides where that
+// is sure, as the other threads of a sample wait.
 template <int ROUNDS>
 __device__ __forceinline__ bool is_exchanged(long long gap, double step, u32 pair, u32 block, HalfSweep time, const Key& key) {
-    if (gap <= 0) return true;
-    const Threshold t = exp_threshold(-__dmul_rn(step, (double)gap));
     const uint4 random = philox<ROUNDS>(pair, block, time.word2, time.word3, key);
+    if (gap <= 0) return true;
+    const double cost = __dmul_rn(step, (double)gap);
+    const Screen screen = screened((float)cost, random.x);
+    if (!screen.undecided) return screen.accept;
+    const Threshold t = exp_threshold(-cost);
     return t.always || ((u64)random.x << 32 | random.y) < t.value;
 }
 

@@ -4,34 +4,41 @@
 #include "tempering/shared_ladder.cuh"
 #include "tempering/notes.cuh"
 
-// Sums over all blocks of a sample: for each lane a word to which every block adds, the blocks in its upper bits. Words are never cleared:
-// sums are what they gain. Of two words that take turns one is added to for the next round only when all have read it.
+// Sums over all blocks of a sample of numbers that each of them knows of every lane, in words to which every block adds, itself in the upper
+// bits. Words are never cleared: sums are what they gain. Of two that take turns, one is added to again only when all have read it.
 struct BlockSums {
-    static constexpr u32 LANES = 128, UP = 20, BITS = 17, BLOCKS = UP + 2 * BITS;
-    u64 *sums, *before;  // [sample][2][lane], now and when the launch begins
+    static constexpr u32 LANES = 128, BITS = 22;
+    static constexpr u32 PLACES = 4 * LANES;  // eight lanes are 128 bytes from the next, as one slice of the cache is slow to serve all
+    enum Kind { UNSATISFIED, UP_FIRST, UP_OTHER, KINDS };
+    u32 *sums, *before;  // [sample][2 kinds][place], [sample][2 kinds][lane] when the launch begins
 
-    __device__ __forceinline__ BlockSums of(u32 sample) const { return {sums + sample * 2 * LANES, before + sample * 2 * LANES}; }
+    __device__ __forceinline__ BlockSums of(u32 sample) const { return {sums + sample * 2 * KINDS * PLACES, before + sample * 2 * KINDS * LANES}; }
 
-    // Adds what this block knows of a lane: unsatisfied bonds and spins +1, `up` as SharedLadder has them.
-    __device__ __forceinline__ static void add(u64* to, u32 unsatisfied, u32 up) {
-        const u64 first = up >> 16, other = (up & 0xffff) - first;
-        atomicAdd(to, 1ull << BLOCKS | other << (UP + BITS) | first << UP | unsatisfied);
+    __device__ __forceinline__ u32* word(Kind kind, u32 turn, u32 lane) const {
+        return sums + (2 * kind + turn % 2) * PLACES + lane / 8 * 32 + lane % 8;
     }
-    // Returns the word once all blocks have added to it since it was `last`.
-    __device__ __forceinline__ static u64 wait(const u64* word, u64 last) {
-        u64 now;
-        do asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(word) : "memory");
-        while (__any_sync(~0u, now - last >> BLOCKS < gridDim.x));
-        return now;
+    __device__ __forceinline__ void add(Kind kind, u32 turn, u32 number) const { atomicAdd(word(kind, turn, threadIdx.x), 1u << BITS | number); }
+
+    // Returns the sum of a thread's lane once all blocks have added to it; `last` has the words, [2 kinds][lane], when last read.
+    __device__ __forceinline__ u32 wait(Kind kind, u32 turn, u32* last) const {
+        u32 *const before = last + (2 * kind + turn % 2) * LANES, now;
+        const auto reach = [&](u32 lane) {
+            const u32* const place = word(kind, turn, lane);
+            do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(place) : "memory");
+            while (__any_sync(~0u, (now - before[lane]) >> BITS < gridDim.x));
+        };
+        if (gridDim.x > MOST_ASKING) reach(threadIdx.x & ~31u);
+        reach(threadIdx.x);
+        const u32 gained = now - before[threadIdx.x];
+        before[threadIdx.x] = now;
+        return gained & ((1u << BITS) - 1);
     }
-    __device__ __forceinline__ static u32 unsatisfied(u64 gained) { return gained & ((1u << UP) - 1); }
-    __device__ __forceinline__ static u32 up(u64 gained) {
-        constexpr u32 MASK = (1u << BITS) - 1;
-        const u32 first = gained >> UP & MASK, other = gained >> (UP + BITS) & MASK;
-        return first << 16 | (first + other);
-    }
+
+private:
+    static constexpr u32 MOST_ASKING = 100;  // blocks whose threads ask for their words at once; of more, a warp asks for one first
 };
 CHECK_STRUCT(BlockSums, engine.moves.metropolis.replica_packed.cuda_lattices.BLOCK_SUMS);
+static_assert(BlockSums::KINDS == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SUMMED), "the host makes room for them");
 static_assert(SPREAD_THREADS == BlockSums::LANES, "a thread of a block has a lane of the sums");
 
 // `phantoms` bonds that are none are counted with the others.
@@ -47,6 +54,7 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
     constexpr u32 PARITY = SLOTS == 7 ? 1 : 0, ROWS = PLANES << R::BITS;
     __shared__ uint4 rows[ROWS];
     __shared__ SharedLadder<R> in_shared;
+    __shared__ u32 last_sums[2 * BlockSums::KINDS * BlockSums::LANES];
     const u32 sample = blockIdx.z, thread = threadIdx.x, counter = counter_block(first_sample + sample, 0);
     const bool tells = blockIdx.x == 0;  // one block of a sample writes what all know
     const Exchange own = exchange.of(sample);
@@ -59,9 +67,9 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
     __syncthreads();
     u64 half_sweep = first_half_sweep;
     u32 wanted[SLOTS];
-    u64* const of_blocks = all_blocks.of(sample).sums + thread;
-    u64* const kept = all_blocks.of(sample).before + thread;
-    u64 present = kept[0], next = kept[BlockSums::LANES];  // the word of this round, and of the next, when last read
+    const BlockSums totals = all_blocks.of(sample);
+    for (u32 i = thread; i < 2 * BlockSums::KINDS * BlockSums::LANES; i += SPREAD_THREADS) last_sums[i] = totals.before[i];
+    u32 counted_up = 0;  // rounds after which spins +1 were counted
     WordRandom random = lattice.template draw<0>(half_sweep, key);
     for (u32 done = 0, left = notes.every; done < rounds; ++done) {
         const bool last = done + 1 == rounds, noted = --left == 0, counts_up = last || noted;  // never noted, if `every` is 0
@@ -69,13 +77,19 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
         lattice.count_bonds(wanted, in_shared.unsatisfied);
         if (counts_up) lattice.count_up(first_sites ? 0x10001 : 1, in_shared.up);
         __syncthreads();
-        u64* const word = of_blocks + done % 2 * BlockSums::LANES;
-        BlockSums::add(word, in_shared.unsatisfied[thread], in_shared.up[thread]);
+        totals.add(BlockSums::UNSATISFIED, done, in_shared.unsatisfied[thread]);
+        if (counts_up) {
+            const u32 first = in_shared.up[thread] >> 16;
+            totals.add(BlockSums::UP_FIRST, counted_up, first);
+            totals.add(BlockSums::UP_OTHER, counted_up, in_shared.all_up(thread) - first);
+        }
         random = lattice.template draw<0>(half_sweep, key);
-        const u64 now = BlockSums::wait(word, present), gained = now - present;
-        in_shared.unsatisfied[thread] = BlockSums::unsatisfied(gained) - phantoms;
-        in_shared.up[thread] = BlockSums::up(gained);
-        present = next, next = now;
+        in_shared.unsatisfied[thread] = totals.wait(BlockSums::UNSATISFIED, done, last_sums) - phantoms;
+        if (counts_up) {
+            const u32 first = totals.wait(BlockSums::UP_FIRST, counted_up, last_sums);
+            in_shared.up[thread] = first << 16 | (first + totals.wait(BlockSums::UP_OTHER, counted_up, last_sums));
+            ++counted_up;
+        }
         __syncthreads();
         in_shared.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
         if (noted) {
@@ -101,5 +115,5 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
     lattice.store(home);
     if (!tells) return;
     in_shared.store(own);
-    kept[rounds % 2 * BlockSums::LANES] = present, kept[(rounds + 1) % 2 * BlockSums::LANES] = next;
+    for (u32 i = thread; i < 2 * BlockSums::KINDS * BlockSums::LANES; i += SPREAD_THREADS) totals.before[i] = last_sums[i];
 }

@@ -41,6 +41,7 @@ TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
 TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
 SPREAD_THREADS: Final = 128  # of each block of a lattice that is spread over the GPU
 SPREAD_BLOCKS: Final = 4  # of these on one multiprocessor
+SUMMED: Final = 3  # numbers of each lane that blocks of such a lattice add up
 WORDS: Final = LANES // 32  # of a place, a thread each there
 
 BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))

@@ -21,6 +21,7 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     NOTES,
     ROUND_TOTALS,
     SPREAD_THREADS,
+    SUMMED,
     TALLIED_GROUPS,
     TALLY_BYTES,
     LadderTables,
@@ -137,9 +138,9 @@ class SpreadRounds(ReplicaRounds):
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(kinds, lattices, tables, **given)
-        self._sums, self._before = cupy.zeros((2, self._plan.model.samples, 2, 128), cupy.uint64)
+        self._sums = [cupy.zeros((self._plan.model.samples, 2 * SUMMED, size), cupy.uint32) for size in (512, 128)]
         self._launch = self._ready("temper_spread", {
-            "all_blocks": record(BLOCK_SUMS, sums=self._sums, before=self._before),
+            "all_blocks": record(BLOCK_SUMS, sums=self._sums[0], before=self._sums[1]),
             "dated": lattices.dated.words, "date": np.uint32(0),
         })  # fmt: skip
 
