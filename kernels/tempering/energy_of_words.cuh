@@ -23,16 +23,22 @@ __device__ __forceinline__ void share_sums(long long (&sum)[32]) {
     }
 }
 
+// Adds to a sum of 64 bits in shared memory: two additions of 32 bits, as one of 64 would be tried again while others add to it.
+__device__ __forceinline__ void add_to(u64* sum, long long number) {
+    u32* const halves = (u32*)sum;
+    const u32 low = number, before = atomicAdd(halves, low);
+    atomicAdd(halves + 1, (u32)(number >> 32) + (before > ~low));
+}
+
 // Adds energies in quanta to `energy`, [replica of the block] in shared memory, by a whole block, which has `lattice` there, as
 // sweep_words takes it.
 template <int DIGITS>
 __device__ __forceinline__ void add_energies(const CountedBonds& bonds, const Word& mine, const Sums& sums, u32 sample,
                                              const u32* lattice, u64* energy) {
     const u32 words = mine.words, of_warp = 32 / words, rows = bonds.rows, warps = blockDim.x / 32;
-    u32 first = threadIdx.x / 32 * of_warp;
-    if (first >= rows) return;
     long long sum[32] = {};  // of couplings times both spins
-    for (; first < rows; first += warps * of_warp) {
+    for (u32 first = threadIdx.x / 32 * of_warp; __any_sync(~0u, first < rows); first += warps * of_warp) {
+        const bool there = first + mine.own < rows;
         const u32* const near = bonds.near + (size_t)min(first + mine.own, rows - 1) * ROW;
         const uint4 four = *(const uint4*)near, rest = *(const uint4*)(near + 4);
         const u32 places[SLOTS] = {four.x, four.y, four.z, four.w, rest.x, rest.y}, spin = lattice[rest.z * words];
@@ -43,12 +49,13 @@ __device__ __forceinline__ void add_energies(const CountedBonds& bonds, const Wo
 #pragma unroll
         for (int digit = 0; digit < DIGITS; ++digit) {
             sums.lay(bonds.couplings + digit * bonds.digits + sample * bonds.stride + (size_t)first * ROW, min(of_warp, rows - first), of_warp);
-            if (first + mine.own >= rows) continue;
+            if (there) {
 #pragma unroll
-            for (int c = 0; c < 8; ++c)
+                for (int c = 0; c < 8; ++c)
 #pragma unroll
-                for (int j = 0; j < 4; ++j)
-                    sum[4 * c + j] += (long long)(int)sums.pick(bits[4 * (c % 2) + j], c / 2) << DIGIT_BITS * digit;
+                    for (int j = 0; j < 4; ++j)
+                        sum[4 * c + j] += (long long)(int)sums.pick(bits[4 * (c % 2) + j], c / 2) << DIGIT_BITS * digit;
+            }
         }
     }
     share_sums<16, 16>(sum), share_sums<8, 8>(sum), share_sums<4, 4>(sum);
@@ -57,7 +64,7 @@ __device__ __forceinline__ void add_energies(const CountedBonds& bonds, const Wo
     for (int k = 0; k < 4; ++k) {
         if (words < 4) sum[k] += __shfl_xor_sync(~0u, sum[k], 2);
         if (words < 2) sum[k] += __shfl_xor_sync(~0u, sum[k], 1);
-        if (lane % 4 < words) atomicAdd(energy + 32 * mine.word + (lane & 28) + k, (u64)-sum[k]);
+        if (lane % 4 < words) add_to(energy + 32 * mine.word + (lane & 28) + k, -sum[k]);
     }
 }
 

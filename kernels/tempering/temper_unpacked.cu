@@ -2,13 +2,34 @@
 // to four words of 32 replicas each. Those that share a sample are resident, tell each other the energies of their replicas in
 // each round, and follow the whole ladder.
 #include "metropolis/unpacked.cuh"
-#include "synchronisation/lattice_barrier.cuh"
 #include "tempering/energy_of_words.cuh"
 #include "tempering/notes.cuh"
 
-// Energies and spins +1 of all replicas of a sample, as its blocks tell them each other, [round, odd or even][sample][2][replica].
-struct Told { u64* all; size_t replicas; };
+// Energies and spins +1 of all replicas of a sample, as its blocks tell them each other: words of 32 bits, each below the number of its
+// round over all launches, so that nothing waits for a barrier. Rounds take turns in two rows, which are read before one is written again.
+struct Told {
+    enum { LOW, HIGH, UP, KINDS };
+    u64* all;  // [round, odd or even][sample][kind][replica]
+    size_t replicas;
+    u32 number;  // of the launch's first round
+
+    __device__ __forceinline__ u64* of(u32 round, u32 samples, u32 sample) const {
+        return all + ((size_t)(number + round) % 2 * samples + sample) * KINDS * replicas;
+    }
+    __device__ __forceinline__ u64 dated(u32 round, u32 number_told) const { return (u64)(number + round) << 32 | number_told; }
+
+    __device__ __forceinline__ void tell(u64* row, u32 kind, u32 replica, u32 round, u32 number_told) const {
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(row + kind * replicas + replica), "l"(dated(round, number_told)) : "memory");
+    }
+    __device__ __forceinline__ u32 hear(const u64* row, u32 kind, u32 replica, u32 round) const {
+        u64 now;
+        do asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(row + kind * replicas + replica) : "memory");
+        while (now >> 32 != number + round);
+        return now;
+    }
+};
 CHECK_STRUCT(Told, engine.moves.metropolis.unpacked_cuda.TOLD);
+static_assert(Told::KINDS == HOST(engine.moves.metropolis.unpacked_cuda.TOLD_KINDS), "the host makes room for them");
 
 // Takes what is counted of each replica after the last round, [sample][replica].
 struct LeftSums { u64 *energy, *up, *up_first; };
@@ -64,7 +85,7 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
     const __grid_constant__ Slots slots, const __grid_constant__ Exact exact, const double* ladder, float coldest,
     double zero_acceptance, const __grid_constant__ Exchange exchange, const __grid_constant__ Told told,
     const __grid_constant__ CountedBonds bonds, u32 first_sites, LeftSums sums, u32 first_here, u32 first_sample, u32 first_block, u64 first_half_sweep,
-    u32 sweeps, u64 first_round, u32 rounds, const __grid_constant__ LatticeBarrier barriers, const __grid_constant__ Notes notes,
+    u32 sweeps, u64 first_round, u32 rounds, const __grid_constant__ Notes notes,
     const __grid_constant__ Measured measured, const __grid_constant__ Key key) {
     extern __shared__ uint4 shared[];
     const Exchange own = exchange.of(first_here + blockIdx.z);
@@ -76,7 +97,6 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
     u32* const in_shared = (u32*)at.behind;
     const Sums picked((char*)(in_shared + (sites + 1) * words), 32 / words, mine.own);
     const Visited model = {order, colour_start, sites, colours, slots, exact, coldest, coldest, zero_acceptance};
-    const LatticeBarrier barrier = barriers.of(sample);
     at.load(own);
     load_words(in_shared, state + (size_t)sample * blocks * sites * 4, sites, words, blockIdx.x * words);
     __syncthreads();
@@ -89,14 +109,16 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
         __syncthreads();
         add_energies<sizeof(Integer) / sizeof(int)>(bonds, mine, picked, sample, in_shared + mine.word, at.energy + first);
         if (last || noted) add_up(in_shared, words, first_sites, sites, at.up);
-        u64* const seen = told.all + ((first_round + done & 1) * samples + sample) * 2 * told.replicas;
+        u64* const row = told.of(done, samples, sample);
         __syncthreads();
-        if (!is_single) {  // a block that is ahead writes where those behind do not read
-            for (u32 i = threadIdx.x; i < here; i += blockDim.x)
-                seen[first + i] = at.energy[first + i], seen[told.replicas + first + i] = at.up[i];
-            barrier.arrive();
-            barrier.wait(done + 1);
-            for (u32 r = threadIdx.x; r < replicas; r += blockDim.x) at.energy[r] = __ldcg(seen + r);
+        if (!is_single) {
+            for (u32 i = threadIdx.x; i < here; i += blockDim.x) {
+                const u64 energy = at.energy[first + i];
+                told.tell(row, Told::LOW, first + i, done, energy), told.tell(row, Told::HIGH, first + i, done, energy >> 32);
+                if (last || noted) told.tell(row, Told::UP, first + i, done, at.up[i]);
+            }
+            for (u32 r = threadIdx.x; r < replicas; r += blockDim.x)
+                if (r - first >= here) at.energy[r] = (u64)told.hear(row, Told::HIGH, r, done) << 32 | told.hear(row, Told::LOW, r, done);
             __syncthreads();
         }
         const Exchange nearby = at.near(own);
@@ -113,7 +135,7 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void temper_unpacked(
             store_words((u32*)(notes.copies + (number * samples + sample) * blocks * sites), in_shared, sites, words, blockIdx.x * words);
             if (tells)
                 measured.write(notes.to + number * measured.size, nearby, sample, [&](int replica) -> Counted {
-                    const u32 counted = is_single ? at.up[replica] : (u32)__ldcg(seen + told.replicas + replica);
+                    const u32 counted = is_single ? at.up[replica] : told.hear(row, Told::UP, replica, done);
                     return {(long long)at.energy[replica], counted & 0xffff, counted >> 16};
                 });
             left = notes.every;

@@ -32,7 +32,6 @@ from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.sums import CudaCounting, Linear, observables_of_spins
 from spinsim.engine.moves.exchange import Ladder
 from spinsim.engine.moves.exchange_cuda import CudaTempering, GivenPlaces, ReplicaPlaces
-from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER
 from spinsim.engine.moves.metropolis.replica_packed.cuda import engine_of
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import NOTES
 from spinsim.engine.moves.metropolis.unpacked import UnpackedPlan
@@ -369,7 +368,8 @@ class SpinSweeper(CudaSweeper):
             self._lay(self._queue.stream, grid, LAY_THREADS)
 
 
-TOLD: Final = struct_type(all=ADDRESS, replicas=SIZE)
+TOLD_KINDS: Final = 3  # numbers of each replica that blocks of a sample tell each other
+TOLD: Final = struct_type(all=ADDRESS, replicas=SIZE, number=np.uint32)
 LEFT_SUMS: Final = struct_type(energy=ADDRESS, up=ADDRESS, up_first=ADDRESS)
 BYTES_OF_OWN: Final = 8 + 4 + 4  # of a block's replica: temperature twice, spins +1
 BYTES_OF_ALL: Final = 8 + 4 + 4 + 1  # of a sample's replica: energy, place, holder, end of the ladder
@@ -403,8 +403,7 @@ class UnpackedRounds(LaunchedRounds):
         self._threads, self._groups, self._samples = spins.grouping.threads, groups(spins), spins.model.samples
         every = WORD * spins.grouping.words * self._groups
         shares = self._samples if self._groups > 1 else 0
-        self._told = cupy.zeros((2, shares, 2, every), cupy.int64)
-        self._arrived, self._arrivals = cupy.zeros(self._samples, cupy.uint32), 0
+        self._told, self._every, self._rounds = cupy.zeros((2, shares, TOLD_KINDS, every), cupy.uint64), every, 1
         self._launch = self._ready(spins, coldest, every)
         self.together = self._samples  # of one launch; 0 where not even the blocks of one are resident together
         if self._groups > 1:  # else the compiled kernel need not be there yet
@@ -418,11 +417,11 @@ class UnpackedRounds(LaunchedRounds):
         return Launch(queue.device, "tempering/temper_unpacked.cu", expression, {
             **spins.arguments, "samples": np.uint32(self._samples),
             "ladder": two_beta, "coldest": coldest, "exchange": self._tempering.record,
-            "told": record(TOLD, all=self._told, replicas=every), "bonds": spins.counted_bonds,
+            "told": record(TOLD, all=self._told, replicas=every, number=1), "bonds": spins.counted_bonds,
             "first_sites": np.uint32(plan.first), "sums": np.zeros((), LEFT_SUMS), "first_here": np.uint32(0),
             "first_half_sweep": np.uint64(0), "sweeps": np.uint32(0),
             "first_round": np.uint64(0), "rounds": np.uint32(0),
-            "barriers": np.zeros((), LATTICE_BARRIER), "notes": np.zeros((), NOTES), "measured": NOTHING,
+            "notes": np.zeros((), NOTES), "measured": NOTHING,
         }, shared_bytes(spins, ladder))  # fmt: skip
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
@@ -431,9 +430,9 @@ class UnpackedRounds(LaunchedRounds):
             grid = self._groups, 1, min(self.together, self._samples - first)
             self._launch(
                 self._queue.stream, grid, self._threads, self._groups > 1, first_here=first,
-                barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
+                told=(self._told.data.ptr, self._every, self._rounds), **arguments,
             )  # fmt: skip
-        self._arrivals = (self._arrivals + count * self._groups) % 2**32
+        self._rounds = (self._rounds + count) % 2**32
 
 
 UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
