@@ -155,6 +155,24 @@ struct Classes {
         }
     }
 
+    // Does the same of 2^B classes from FIRST on in a field, whose low two bits are a count; `rows` are those of the plane.
+    template <typename CLEAR, int SLOTS, int B = BITS, int FIRST = 0, typename Rows>
+    __device__ __forceinline__ void pick_in_field(const Rows& rows, int plane, u32 (&out)[W]) const {
+        if constexpr (B == 0) {
+            const auto row = rows.load(FIRST);
+#pragma unroll
+            for (int w = 0; w < W; ++w) out[w] = word_of(row, w);
+        } else {
+            constexpr int HALF = 1 << (B - 1), LAST = (FIRST + HALF - 1) % 4;  // the cheapest of the lower half
+            constexpr int BEGINS = LAST == 3 ? 0 : LAST == 2 ? CLEAR::SMALLEST : LAST == 1 ? CLEAR::MIDDLE : SLOTS == 4 ? PLANES : CLEAR::LARGEST;
+            u32 lower[W];
+            pick_in_field<CLEAR, SLOTS, B - 1, FIRST + HALF>(rows, plane, out);
+            if (plane >= BEGINS) pick_in_field<CLEAR, SLOTS, B - 1, FIRST>(rows, plane, lower);
+#pragma unroll
+            for (int w = 0; w < W; ++w) out[w] = plane >= BEGINS ? mux(bit[B - 1][w], lower[w], out[w]) : bit[B - 1][w] & out[w];
+        }
+    }
+
     __device__ __forceinline__ Classes<PLAIN, BITS, 1> folded(const u32 (&occupant)[4]) const {
         Classes<PLAIN, BITS, 1> column;
 #pragma unroll
@@ -200,12 +218,13 @@ struct CallsAhead {
 // On return `accepted` holds for lanes in `open`; `undecided` are lanes left to a call of their own, of them those in `deep`
 // after PLANES bits, the others after OWN_PLANES. Row `plane << BITS | class` of `planes` holds the threshold bits of a
 // plane; `calls(plane)` are random words. `meanwhile` is called halfway, to start loads that are needed later.
-template <bool ZERO, typename CLEAR, int PLAIN, int BITS, typename Rows, typename Calls, typename Meanwhile>
+template <bool ZERO, typename CLEAR, int SLOTS, int PLAIN, int BITS, typename Rows, typename Calls, typename Meanwhile>
 __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& classes, const u32 (&open)[4],
                                              u32 (&undecided)[4], u32 (&accepted)[4], u32 (&deep)[4],
                                              const Rows& planes, const Calls& calls, Meanwhile meanwhile) {
-    constexpr bool IS_CLEAR = CLEAR::SMALLEST > 0, APART = ZERO && !IS_CLEAR;  // flips that cost nothing are compared apart
-    static_assert(ZERO || !IS_CLEAR, "class 3 costs nothing where thresholds begin with zeros");
+    constexpr bool IN_FIELD = PLAIN == 0 && CLEAR::SMALLEST > 0, IS_CLEAR = !IN_FIELD && CLEAR::SMALLEST > 0;
+    constexpr bool APART = ZERO && !IS_CLEAR;  // flips that cost nothing are compared apart
+    static_assert(ZERO || !IS_CLEAR, "class 3 costs nothing where thresholds begin with zeros, but in a field");
     u32 ones[4], zero[4];
     const auto find_zero = [&] {
 #pragma unroll
@@ -224,6 +243,8 @@ __device__ __forceinline__ void decide_lanes(const Classes<PLAIN, BITS, 4>& clas
         if (IS_CLEAR && plane + 1 == CLEAR::SMALLEST) find_zero();  // no earlier, as it takes registers
         if constexpr (IS_CLEAR)
             classes.template pick_clear<CLEAR>(planes, plane, zero, threshold);
+        else if constexpr (IN_FIELD)
+            classes.template pick_in_field<CLEAR, SLOTS>(planes.from(plane << BITS), plane, threshold);
         else
             classes.pick_plane(planes, plane, threshold);
 #pragma unroll

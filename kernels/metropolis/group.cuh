@@ -30,11 +30,12 @@ struct Beginnings<COLD_KIND> {
 template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>
 struct Rule {
     static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY;
-    static constexpr int BITS = FIELD ? COUNT_BITS + 1 : COUNT_BITS - 1;
+    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY && !FIELD, GAINS = KIND != ANY || !FIELD;  // with the count's highest bit
+    static constexpr int LOW_BITS = GAINS ? COUNT_BITS - 1 : COUNT_BITS, BITS = LOW_BITS + FIELD;
     static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
     static_assert(KIND < WARM_KIND || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");
-    static_assert(!PLAIN || (SLOTS > 0 && !FIELD), "plain rules are for fixed numbers of slots without a field");
+    static_assert(!PLAIN || SLOTS > 0, "plain rules are for fixed numbers of slots");
+    static_assert(!FIELD || KIND == ANY || COUNT_BITS == 3, "in a field kinds are of classes of two bits and the spin");
     using Beginning = typename Beginnings<KIND>::Of;
     using Group = Classes<PLAIN ? SLOTS : 0, BITS, 4>;
 };
@@ -48,11 +49,18 @@ struct Chances {
     // Sets classes from a count of unsatisfied bonds, where no rule is plain.
     __device__ __forceinline__ void set(const u32 (&count)[R::COUNT_BITS], u32 spin, int w, u32 (&certain)[4]) {
 #pragma unroll
-        for (int b = 0; b < R::BITS; ++b) classes.bit[b][w] = b < R::COUNT_BITS ? count[b < R::COUNT_BITS ? b : 0] : spin;
-        certain[w] = R::FIELD ? 0u : count[R::COUNT_BITS - 1];
+        for (int b = 0; b < R::BITS; ++b) classes.bit[b][w] = b < R::LOW_BITS ? count[b < R::LOW_BITS ? b : 0] : spin;
+        certain[w] = R::GAINS ? count[R::COUNT_BITS - 1] : 0u;
     }
     template <typename Always>
     __device__ __forceinline__ void add_certain(const Always& always, u32 (&certain)[4]) const {
+        if constexpr (R::FIELD && R::Beginning::SMALLEST > 0) {  // of half the bonds unsatisfied, one less or as many
+            const auto down = always.load(3), up = always.load(7);
+#pragma unroll
+            for (int w = 0; w < 4; ++w)
+                certain[w] |= classes.bit[0][w] & classes.bit[1][w] & mux(classes.bit[2][w], word_of(down, w), word_of(up, w));
+            return;
+        }
         u32 without_chance[4];
         classes.pick(always, without_chance);
 #pragma unroll
@@ -106,7 +114,7 @@ __device__ __forceinline__ void leave_to_chance(const Chances<R>& c, const uint4
                                                 Tail<R::BITS>& tail, Meanwhile meanwhile, Tally&& tally = {}) {
     u32 undecided[4], accepted[4], deep[4];
     constexpr bool ZERO = R::PLAIN && R::SLOTS != 7 && !Rows::UNIFORM;
-    decide_lanes<ZERO, typename R::Beginning>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
+    decide_lanes<ZERO, typename R::Beginning, R::SLOTS>(c.classes, c.open, undecided, accepted, deep, planes, calls, meanwhile);
     if (there) {
         const uint4 spin = *kept;
         u32 after[4];

@@ -16,8 +16,9 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
                                                             Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
     constexpr u32 CLASSES = 1 << R::BITS, ROWS = PLANES * CLASSES;
+    constexpr bool IN_SHARED = R::BITS <= 3;  // rows of planes are
     __shared__ TailEntries<R::BITS> entries[THREADS / 32];
-    __shared__ uint4 rows[1 + (R::BITS == 2 ? 2 * ROWS : 0)];  // lanes in use, then rows of `planes` of both parities
+    __shared__ uint4 rows[1 + (IN_SHARED ? 2 * ROWS : 0)];  // lanes in use, then rows of `planes` of both parities
     __shared__ uint4 kept[THREADS];
     const u32 block = blockIdx.y, sample = blockIdx.z;
     const size_t part = (size_t)sample * gridDim.y + block;
@@ -27,7 +28,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
     const u32 counter = counter_block(first_sample + sample, first_block + block);
     Tail<R::BITS> tail(entries[threadIdx.x / 32]);
     if (threadIdx.x == 0) rows[0] = tables.lanes[block];
-    if constexpr (R::BITS == 2)
+    if constexpr (IN_SHARED)
         for (u32 i = threadIdx.x; i < 2 * ROWS; i += THREADS) rows[1 + i] = planes[i];
     __syncthreads();
     const SharedRows lanes = {(u32)__cvta_generic_to_shared(rows)};
@@ -59,7 +60,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_replica(uint4* state, u32 si
                                           if (SLOTS > 0) wait();  // only now, as batch and record come from far
                                       });
             };
-            if constexpr (R::BITS == 2) {
+            if constexpr (IN_SHARED) {
                 update(lanes.from(1 + batch.parity * ROWS));
             } else {
                 update(GlobalRows{planes + batch.parity * ROWS});

@@ -86,9 +86,9 @@ struct WordChances {
             u32 count[3], without_chance[1];
             count_unsatisfied_bonds<R::SLOTS>(near, spin, count);
 #pragma unroll
-            for (int b = 0; b < R::BITS; ++b) classes.bit[b][0] = b < 3 ? count[b < 3 ? b : 0] : spin;
+            for (int b = 0; b < R::BITS; ++b) classes.bit[b][0] = b < R::LOW_BITS ? count[b < R::LOW_BITS ? b : 0] : spin;
             classes.pick(always, without_chance);
-            certain = without_chance[0] | (R::FIELD ? 0 : count[2]);
+            certain = without_chance[0] | (R::GAINS ? count[2] : 0);
         }
         certain &= used, open = used & ~certain;
     }

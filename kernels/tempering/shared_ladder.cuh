@@ -17,7 +17,7 @@ template <typename R>
 struct SharedLadder {
     static constexpr u32 CLASSES = 1 << R::BITS, PARITY = R::SLOTS == 7 ? 1 : 0, PARITIES = R::SLOTS > 0 ? 1 : 2;  // of degrees
     static constexpr u32 ROWS = PARITIES * CLASSES - (R::PLAIN && R::SLOTS != 7);  // flips that cost nothing need none
-    static constexpr bool NEAR = R::BITS == 2;                                     // rules are few
+    static constexpr bool NEAR = ROWS <= 8;                                        // rules are few
 
     double steps[128];
     int place[128], holder[128];

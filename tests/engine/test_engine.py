@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from engines import ANY_ROWS, GENERAL, PACKED, SITE, check_counts, configurations, random_graph, random_signs, run_both
+from engines import (
+    ANY_ROWS,
+    GENERAL,
+    PACKED,
+    SITE,
+    check_counts,
+    configurations,
+    random_graph,
+    random_signs,
+    ring_of_degree_five,
+    run_both,
+)
 
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed_cuda import place_of
@@ -38,6 +49,32 @@ def test_packed_kernels_equal_the_oracle(device: str, name: str) -> None:
     model = PACKED[name]()
     run_both(device, model, 130, 0.6, (1, 9))
     assert create_engine(model, 2, Dynamics()).packing is Packing.REPLICA
+
+
+IN_FIELD = {
+    "cubic": lambda: EdwardsAnderson(cubic(4), samples=2, seed=2, field=0.5),
+    "square": lambda: EdwardsAnderson(square(6), seed=2, field=-1.9),
+    "strong": lambda: EdwardsAnderson(cubic(4), seed=2, field=2.0),
+    "open": lambda: EdwardsAnderson(cubic(3, 4, 4, periodic=False), seed=2, field=-0.25),
+    "odd degrees": lambda: Ising(ring_of_degree_five(20), -1.0, 0.9),
+    "odd degrees, strong": lambda: Ising(ring_of_degree_five(20), -1.0, 1.5),
+}
+
+
+@pytest.mark.parametrize("memory", ["shared", "global"])
+@pytest.mark.parametrize("coldest", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize("name", IN_FIELD)
+def test_kinds_of_classes_in_a_field_equal_the_oracle(
+    device: str, name: str, coldest: float, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replicas of different temperatures from infinity, 1 / 0.3 or 1 / 0.7 on down."""
+    if device == "cpu" and memory == "global":
+        pytest.skip("a way of a GPU")
+    if memory == "global":
+        monkeypatch.setattr(
+            "spinsim.engine.moves.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0
+        )
+    run_both(device, IN_FIELD[name](), 130, np.linspace(coldest, coldest + 0.8, 130), (1, 4))
 
 
 @pytest.mark.parametrize("name", SITE)

@@ -7,6 +7,7 @@ from math import prod
 import mpmath
 import numpy as np
 import pytest
+from engines import ring_of_degree_five
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ from spinsim.engine.moves.metropolis.replica_packed.update import ReplicaPlan
 from spinsim.engine.moves.metropolis.site_packed.update import build_site_tables
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph, colouring
+from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice, cubic
 
 
@@ -160,6 +162,25 @@ def test_kinds_say_where_thresholds_begin(hottest: float, kind: Kind) -> None:
     clear = {Kind.COLD: COLD_CLEAR, Kind.WARM: WARM_CLEAR}.get(kind, (0, 0, 0))
     for cls, planes in enumerate(clear):
         assert plan.limits(beta).thresholds[0, cls].max() < 2 ** (64 - planes)
+
+
+@pytest.mark.parametrize(
+    ("field", "odd", "shortened"),
+    [(1.9, False, True), (2.0, False, False), (-1.9, False, True), (0.9, True, True), (1.0, True, False)],
+)
+def test_classes_in_a_weak_field_leave_out_what_gains_energy(field: float, odd: bool, shortened: bool) -> None:
+    graph = ring_of_degree_five(20) if odd else cubic(4)
+    plan = ReplicaPlan(Ising(graph, 1.0, field), 4, Dynamics(), 64, in_class=True)
+    short = plan.classes.shortened(*plan.used_tables)
+    assert short.by_low_bits is shortened
+    if shortened:
+        kept = np.arange(16).reshape(2, 8)[:, :4].reshape(-1)
+        np.testing.assert_array_equal(short.costs, plan.classes.costs[:, kept])
+        inverse = np.array([0.0, 0.1, 0.3, 1.0]) * plan.model.quantum
+        limits = [Limits(*acceptance(short.costs[..., None], beta[None], 63 / 64)) for beta in inverse]
+        kinds = [kind_of(short, 63 / 64, each) for each in limits]
+        assert kinds[:2] == [Kind.PLAIN] * 2
+        assert kinds == sorted(kinds)
 
 
 @pytest.mark.parametrize(("field", "zero_acceptance"), [(0, 63 / 64), (3, 1.0)])

@@ -52,7 +52,8 @@ RULES = (
     *product((0,), range(3, MAX_DEGREE_IN_FIELD.bit_length() + 1), FLAGS, (int(Kind.ANY),)),
     *((slots, 3, field, int(Kind.ANY)) for slots, field in product((4, 6, 7), FLAGS)),
     *((slots, 3, "false", int(Kind.PLAIN)) for slots in (4, 6, 7)),
-    *((slots, 3, "false", int(kind)) for slots, kind in product((4, 6), (Kind.WARM, Kind.COLD))),
+    *((slots, 3, "true", int(Kind.PLAIN)) for slots in (0, 4, 6, 7)),
+    *((slots, 3, field, int(kind)) for slots, field, kind in product((4, 6), FLAGS, (Kind.WARM, Kind.COLD))),
 )
 UPDATES = (
     ("metropolis/replica_packed.cu", "sweep_replica"),
@@ -68,7 +69,7 @@ REPLICA_PACKED: Instances = (
     *(
         (file, instance(name, *rule, r))
         for (file, name), rule, r in product(OF_PLAIN, RULES, PHILOX_ROUNDS)
-        if rule[3] != int(Kind.ANY)
+        if rule[2] == "false" and rule[3] != int(Kind.ANY)
     ),
     *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
     *(("measuring/count_replica_packed.cu", name) for name in ("count_replica", "count_lone")),

@@ -3,13 +3,14 @@
 A site of degree z with n unsatisfied bonds has a flip cost 2 |J| (z - 2 n) + 2 h s. Phantom bonds, half of them
 satisfied, raise every degree to one of two values without changing the cost: 2^K - 2 for even and 2^K - 1 for odd
 degrees, K the bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always flip", and the low
-K - 1 bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits.
+K - 1 bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits, or on
+a GPU, where n >= 2^(K-1) gains energy in the field too, the low bits of n and the spin.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from math import log2
@@ -50,6 +51,8 @@ class Classes:
     count_bits: int  # K, bits of the count of unsatisfied bonds
     magnitude: int  # |J| in quanta
     field: int  # h in quanta
+    by_low_bits: bool = False
+    """True if a class in a field leaves out the highest bit of n, which says "gains energy" there too."""
     tables: ClassVar[int] = 2  # of even and of odd degrees
 
     @classmethod
@@ -57,9 +60,24 @@ class Classes:
         """The classes of sites of at most ``largest_degree`` bonds."""
         return cls(max(LEAST_COUNT_BITS, int(largest_degree).bit_length()), magnitude, field)
 
+    def shortened(self, first: int, stop: int) -> Classes:
+        """The same by low bits, if in the field at sites of tables ``first`` to before ``stop`` they say enough.
+
+        Only for counts of three bits, which have kernels.
+        """
+        if not self.field or self.count_bits > LEAST_COUNT_BITS:
+            return self
+        half = self.costs.reshape(2, -1, 2**self.count_bits)[first:stop, :, 2 ** (self.count_bits - 1) :]
+        return replace(self, by_low_bits=bool((half < 0).all()))
+
+    @property
+    def low_bits(self) -> int:
+        """Bits of n in a class."""
+        return self.count_bits - (not self.field or self.by_low_bits)
+
     @property
     def bits(self) -> int:
-        return self.count_bits + 1 if self.field else self.count_bits - 1
+        return self.low_bits + bool(self.field)
 
     def padded_degree(self, parity: int) -> int:
         """The degree that phantom bonds raise sites of even (0) or odd (1) degree to."""
@@ -69,8 +87,8 @@ class Classes:
     def costs(self) -> npt.NDArray[np.int64]:
         """Flip costs in quanta, shape (2 parities, classes)."""
         index = np.arange(2**self.bits)
-        count = index & (2**self.count_bits - 1)
-        spin = np.where(index >> self.count_bits, 1, -1) if self.field else np.ones_like(index)
+        count = index & (2**self.low_bits - 1)
+        spin = np.where(index >> self.low_bits, 1, -1) if self.field else np.ones_like(index)
         degree = np.array([[self.padded_degree(0)], [self.padded_degree(1)]])
         return np.asarray(2 * self.magnitude * (degree - 2 * count) + 2 * self.field * spin)
 
@@ -184,8 +202,9 @@ class Limits(NamedTuple):
 class Kind(IntEnum):
     """Special cases of the packed update with kernels of their own.
 
-    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule. WARM, COLD: besides, thresholds
-    begin with as many zeros as ``WARM_CLEAR`` or ``COLD_CLEAR`` say.
+    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule; or classes by low bits in one.
+    WARM, COLD: besides, thresholds begin with as many zeros as ``WARM_CLEAR`` or ``COLD_CLEAR`` say, in a field those
+    of either spin, and only the last of their classes flip for certain.
     """
 
     ANY = 0
@@ -210,11 +229,14 @@ COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
 
 def kind_of(classes: Classes, zero_acceptance: float, limits: Limits) -> Kind:
     """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
-    if classes.field or zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any():
+    if classes.field and not classes.by_low_bits:
         return Kind.ANY
+    if not classes.field and (zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any()):
+        return Kind.ANY
+    certain, thresholds = (a[0].reshape(-1, 4, a.shape[-1])[:, :-1] for a in limits)  # in a field of either spin
     for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):
         beyond = np.array([[64 - planes] for planes in clear], np.uint64)
-        if not (limits.thresholds[0, : len(clear)] >> beyond).any():
+        if not (certain.any() or (thresholds >> beyond).any()):
             return kind
     return Kind.PLAIN
 

@@ -79,6 +79,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     many = groups_by_degree(model)
     largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
+    plan.classes = plan.classes.shortened(*plan.used_tables)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     if many:
@@ -238,8 +239,9 @@ class ReplicaSweeper(TableSweeper):
 
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
         lattices, plan = self._packed, self._packed.plan
-        kind = kind_of(plan.classes, plan.dynamics.zero_acceptance, limits) if lattices.fixed else Kind.ANY
-        self._kinds = {slots: min(kind, Kind.PLAIN) if slots % 2 else kind for slots in lattices.slots}
+        has_kinds = lattices.fixed or plan.has_field
+        kind = kind_of(plan.classes, plan.dynamics.zero_acceptance, limits) if has_kinds else Kind.ANY
+        self._kinds = {slots: kind if slots in (4, 6) else min(kind, Kind.PLAIN) for slots in lattices.slots}
         launches: type[InShared | FromGlobal | Spread] = InShared if lattices.in_shared else FromGlobal
         if lattices.are_spread(self._kinds):
             launches = Spread

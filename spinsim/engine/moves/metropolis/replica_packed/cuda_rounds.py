@@ -27,7 +27,6 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     LadderTables,
     ReplicaLattices,
     bond_groups,
-    is_plain,
     shared_bytes,
 )
 
@@ -91,7 +90,7 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
 
     A sample has at most 128 replicas, and all sites of a colour one number of bonds.
     """
-    return lattices.plan.shape[1] == 1 and lattices.in_two_batches and is_plain(kinds)
+    return lattices.plan.shape[1] == 1 and lattices.has_plain_halves(kinds)
 
 
 class GlobalRounds(ReplicaRounds):
