@@ -21,8 +21,8 @@ CHECK_STRUCT(TermModel, engine.moves.metropolis.replica_packed.cuda_lattices.TER
 // How such sites are updated; what gains is in the tables, as it is in a field.
 template <int BITS_, int ROUNDS_>
 struct TermRule {
-    static constexpr int SLOTS = 0, BITS = BITS_, COUNT_BITS = BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = true, PLAIN = false;
+    static constexpr int SLOTS = 0, BITS = BITS_, COUNT_BITS = BITS_, LOW_BITS = BITS_, ROUNDS = ROUNDS_;
+    static constexpr bool FIELD = true, PLAIN = false, GAINS = false;
     using Beginning = Clear<0, 0, 0>;
     using Group = Classes<0, BITS, 4>;
 };

@@ -7,16 +7,15 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void sweep_spread_re
                                                                             u32 first_block, u64 half_sweep, u32 sweeps, u32 date,
                                                                             Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
-    constexpr u32 PARITY = SLOTS == 7 ? 1 : 0, ROWS = PLANES << R::BITS;
-    __shared__ uint4 rows[ROWS];
+    __shared__ SharedTables<R> in_shared;
     const u32 block = blockIdx.y, sample = blockIdx.z;
-    const size_t part = (size_t)sample * gridDim.y + block, rules = tables.part(sample, block) * 2 + PARITY;
-    for (u32 i = threadIdx.x; i < ROWS; i += SPREAD_THREADS) rows[i] = tables.planes[rules * ROWS + i];
+    const size_t part = (size_t)sample * gridDim.y + block, rules = tables.part(sample, block);
+    in_shared.load(tables, rules);
     __syncthreads();
     SpreadLattice<R> lattice(state + part * sites, dated + 4 * part * sites, batches, model, tables.lanes[block], sample,
                              counter_block(first_sample + sample, first_block + block), date);
-    const LaneThresholds thresholds = {tables.thresholds + (rules << R::BITS << 7)};
+    const LaneThresholds thresholds = {tables.thresholds + ((rules * 2 + SharedTables<R>::PARITY) << R::BITS << 7)};
     u32 wanted[SLOTS];
-    lattice.sweep(sweeps, lattice.template draw<0>(half_sweep, key), rows, thresholds, half_sweep, date, key, wanted);
+    lattice.sweep(sweeps, lattice.template draw<0>(half_sweep, key), in_shared, thresholds, half_sweep, date, key, wanted);
     lattice.store(state + part * sites);
 }

@@ -8,23 +8,45 @@
 constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_THREADS);
 constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_BLOCKS);
 
-// Rows of thresholds of lanes that have a temperature each.
+// Words of a thread's lanes in rows of four words.
+struct LaneWords {
+    static constexpr bool SUMS = false;
+    const u32* words;
+    __device__ __forceinline__ LaneWords(const uint4* rows, u32 w) : words((const u32*)rows + w) {}
+    __device__ __forceinline__ u32 load(int row) const { return words[4 * row]; }
+    __device__ __forceinline__ LaneWords from(int row) const { return {(const uint4*)(words + 4 * row), 0}; }
+};
+
+// Rows of a lattice's tables in shared memory, of sites of one parity of degree.
+template <typename R>
+struct SharedTables {
+    static constexpr u32 CLASSES = 1 << R::BITS, PARITY = R::SLOTS == 7 ? 1 : 0;
+    uint4 always[R::PLAIN ? 1 : CLASSES], planes[PLANES * CLASSES];
+
+    // By a whole block, from tables of both parities, of which `rules` are the lattice's.
+    __device__ __forceinline__ void load(const Tables& tables, size_t rules) {
+        const size_t first = (rules * 2 + PARITY) * CLASSES;
+        for (u32 i = threadIdx.x; !R::PLAIN && i < CLASSES; i += blockDim.x) always[i] = tables.always[first + i];
+        for (u32 i = threadIdx.x; i < PLANES * CLASSES; i += blockDim.x) planes[i] = tables.planes[first * PLANES + i];
+    }
+};
+
+// Thresholds of lanes that have a temperature each.
 template <typename R>
 struct LaneWordRows {
-    struct Rows {
-        static constexpr bool SUMS = false;
-        const u32* rows;  // the thread's words, four apart: of a plane and class each
-        __device__ __forceinline__ u32 load(int row) const { return rows[4 * row]; }
-        __device__ __forceinline__ Rows from(int row) const { return {rows + 4 * row}; }
-    };
     const WordClasses<R>& classes;
-    const u32* rows;
+    LaneWords planes;
     u32 occupant;
 
     __device__ __forceinline__ u32 own(int plane) const {
         u32 threshold[1];
-        classes.pick_plane(Rows{rows}, plane, threshold);
-        if constexpr (R::SLOTS == 7) return threshold[0];
+        const LaneWords rows = planes.from(plane << R::BITS);
+        if constexpr (R::FIELD && R::Beginning::SMALLEST > 0) {
+            classes.template pick_in_field<typename R::Beginning, R::SLOTS>(rows, plane, threshold);
+            return threshold[0];
+        }
+        classes.pick(rows, threshold);
+        if constexpr (!R::PLAIN || R::SLOTS == 7) return threshold[0];
         const u32 zero = classes.bit[0][0] & classes.bit[1][0];  // flips that cost nothing have no rows
         return plane < ZERO_PLANES ? threshold[0] | zero : threshold[0] & ~zero;
     }
@@ -35,8 +57,8 @@ struct LaneWordRows {
 // For two colours of one batch each.
 template <typename R>
 class SpreadLattice {
-    static_assert(R::PLAIN, "rows are those of flips that cost energy");
     static constexpr int SLOTS = R::SLOTS;
+    static_assert(SLOTS > 0, "threads keep the places of neighbours");
 
     struct Place {
         u32 near[SLOTS];           // words of its neighbours
@@ -101,15 +123,15 @@ public:
         return WordRandom::draw<R::ROUNDS>(place[COLOUR].site, w, counter, counter_half_sweep(half_sweep, STREAM_UPDATE), key);
     }
 
-    // Updates the places of a colour, whose neighbours are dated `date` by then; `rows` has four words for each plane and class.
+    // Updates the places of a colour, whose neighbours are dated `date` by then.
     template <int COLOUR, typename Thresholds>
-    __device__ __forceinline__ void update(const WordRandom& random, const uint4* rows, const Thresholds& thresholds, u64 half_sweep, u32 date,
+    __device__ __forceinline__ void update(const WordRandom& random, const SharedTables<R>& tables, const Thresholds& thresholds, u64 half_sweep, u32 date,
                                            const Key& key, u32 (&wanted)[SLOTS]) {
         Place& mine = place[COLOUR];
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
         find(mine, date, wanted);
-        const WordChances<R> c(wanted, mine.spin, mine.used, 0);
-        LaneWordRows<R> of_lanes = {c.classes, (const u32*)rows + w, 0};
+        const WordChances<R> c(wanted, mine.spin, mine.used, LaneWords(tables.always, w));
+        LaneWordRows<R> of_lanes = {c.classes, LaneWords(tables.planes, w), 0};
         mine.spin ^= c.certain | decide_word<R>(c.classes, c.open, w, random, of_lanes, thresholds, mine.site, counter, time, key);
         if (mine.there) DatedWords::write(dated + mine.at, mine.spin, date + 1);
     }
@@ -117,13 +139,13 @@ public:
     // Sweeps, from half-sweep number `half_sweep` on, whose random words were drawn, and words dated `date`; `wanted` is what bonds of the
     // last colour then want. Words of the next half-sweep are drawn while the neighbours' are on their way.
     template <typename Thresholds>
-    __device__ __forceinline__ void sweep(u32 sweeps, WordRandom random, const uint4* rows, const Thresholds& thresholds, u64& half_sweep,
+    __device__ __forceinline__ void sweep(u32 sweeps, WordRandom random, const SharedTables<R>& tables, const Thresholds& thresholds, u64& half_sweep,
                                           u32& date, const Key& key, u32 (&wanted)[SLOTS]) {
         for (u32 done = 0; done < sweeps; ++done, half_sweep += 2, date += 2) {
             if (done > 0) random = draw<0>(half_sweep, key);
-            update<0>(random, rows, thresholds, half_sweep, date, key, wanted);
+            update<0>(random, tables, thresholds, half_sweep, date, key, wanted);
             random = draw<1>(half_sweep + 1, key);
-            update<1>(random, rows, thresholds, half_sweep + 1, date + 1, key, wanted);
+            update<1>(random, tables, thresholds, half_sweep + 1, date + 1, key, wanted);
         }
     }
 

@@ -45,21 +45,21 @@ static_assert(SPREAD_THREADS == BlockSums::LANES, "a thread of a block has a lan
 template <int SLOTS, int COUNT_BITS, bool FIELD, int KIND, int ROUNDS>
 __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(uint4* state, u64* dated, u32 sites, const Batch* batches,
                                                             Model model, const uint4* lanes, Ladder ladder, Exchange exchange,
-                                                            long long per_unsatisfied, u32 phantoms, u32 first_sites,
+                                                            long long per_up, long long per_unsatisfied, u32 phantoms, u32 first_sites,
                                                             LaneSums sums, BlockSums all_blocks, u32 first_sample,
                                                             u64 first_half_sweep, u32 sweeps, u64 first_round, u32 rounds,
                                                             Notes notes, Measured measured, u32 date,
                                                             Key key) {
     using R = Rule<SLOTS, COUNT_BITS, FIELD, KIND, ROUNDS>;
-    constexpr u32 PARITY = SLOTS == 7 ? 1 : 0, ROWS = PLANES << R::BITS;
-    __shared__ uint4 rows[ROWS];
+    constexpr u32 PARITY = SharedTables<R>::PARITY, CLASSES = SharedTables<R>::CLASSES;
+    __shared__ SharedTables<R> tables;
     __shared__ SharedLadder<R> in_shared;
     __shared__ u32 last_sums[2 * BlockSums::KINDS * BlockSums::LANES];
     const u32 sample = blockIdx.z, thread = threadIdx.x, counter = counter_block(first_sample + sample, 0);
     const bool tells = blockIdx.x == 0;  // one block of a sample writes what all know
     const Exchange own = exchange.of(sample);
     uint4* const home = state + (size_t)sample * sites;
-    const auto lay = [&] { in_shared.lay(nullptr, rows - PARITY * ROWS, ladder); };
+    const auto lay = [&] { in_shared.lay(tables.always - PARITY * CLASSES, tables.planes - PARITY * PLANES * CLASSES, ladder); };
     in_shared.load(own, ladder, 0);
     SpreadLattice<R> lattice(home, dated + 4 * (size_t)sample * sites, batches, model, *lanes, sample, counter, date);
     __syncthreads();
@@ -72,8 +72,8 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
     u32 counted_up = 0;  // rounds after which spins +1 were counted
     WordRandom random = lattice.template draw<0>(half_sweep, key);
     for (u32 done = 0, left = notes.every; done < rounds; ++done) {
-        const bool last = done + 1 == rounds, noted = --left == 0, counts_up = last || noted;  // never noted, if `every` is 0
-        lattice.sweep(sweeps, random, rows, in_shared.thresholds(ladder, PARITY), half_sweep, date, key, wanted);
+        const bool last = done + 1 == rounds, noted = --left == 0, counts_up = FIELD || last || noted;  // never noted, if `every` is 0
+        lattice.sweep(sweeps, random, tables, in_shared.thresholds(ladder, PARITY), half_sweep, date, key, wanted);
         lattice.count_bonds(wanted, in_shared.unsatisfied);
         if (counts_up) lattice.count_up(first_sites ? 0x10001 : 1, in_shared.up);
         __syncthreads();
@@ -91,7 +91,7 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void temper_spread(u
             ++counted_up;
         }
         __syncthreads();
-        in_shared.exchange(own, 0, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
+        in_shared.exchange(own, per_up, per_unsatisfied, first_round + done, first_sample + sample, key, tells);
         if (noted) {
             const size_t number = done / (u32)notes.every;
             lattice.store(notes.copies + (number * gridDim.z + sample) * sites);

@@ -153,14 +153,14 @@ def test_two_terms_unpacked() -> None:
     temper_both("cuda", make(), beta[:, 0], copies, [(2, 1)])
 
 
-@pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm", "gaussian"])
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "warm", "field-in-halves", "hot-field", "gaussian"])
 def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
 
 
-@pytest.mark.parametrize("name", ["cubic-samples", "hot", "field"])
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "field", "field-in-halves"])
 def test_tempering_in_shared_memory(not_spread: None, name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])

@@ -61,19 +61,20 @@ IN_FIELD = {
 }
 
 
-@pytest.mark.parametrize("memory", ["shared", "global"])
+@pytest.mark.parametrize("where", ["spread", "shared", "global"])
 @pytest.mark.parametrize("coldest", [0.0, 0.3, 0.7])
 @pytest.mark.parametrize("name", IN_FIELD)
 def test_kinds_of_classes_in_a_field_equal_the_oracle(
-    device: str, name: str, coldest: float, memory: str, monkeypatch: pytest.MonkeyPatch
+    device: str, name: str, coldest: float, where: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Replicas of different temperatures from infinity, 1 / 0.3 or 1 / 0.7 on down."""
-    if device == "cpu" and memory == "global":
+    if device == "cpu" and where != "spread":
         pytest.skip("a way of a GPU")
-    if memory == "global":
-        monkeypatch.setattr(
-            "spinsim.engine.moves.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0
-        )
+    if where != "spread":
+        request.getfixturevalue("not_spread")
+    if where == "global":
+        cuda_lattices = "spinsim.engine.moves.metropolis.replica_packed.cuda_lattices"
+        monkeypatch.setattr(f"{cuda_lattices}.shared_memory", lambda device: 0)
     run_both(device, IN_FIELD[name](), 130, np.linspace(coldest, coldest + 0.8, 130), (1, 4))
 
 

@@ -372,6 +372,8 @@ TEMPERED = {
     "odd-degrees": (lambda: random_signs(ring_of_degree_five(20), 4), ladder(0.8, 2.5, 6), 3),
     "one-copy": (lambda: EdwardsAnderson(square(6), seed=3), ladder(0.5, 2.0, 7), 1),
     "field": (lambda: EdwardsAnderson(cubic(3, 4, 2), samples=2, seed=2, field=-0.7), ladder(0.8, 2.0, 5), 2),
+    "field-in-halves": (lambda: EdwardsAnderson(cubic(4), samples=2, seed=2, field=0.5), ladder(0.8, 2.0, 5), 2),
+    "hot-field": (lambda: Ising(ring_of_degree_five(20), -1.0, 0.9), ladder(2.0, 9.0, 5), 2),
     "graph": (lambda: random_signs(random_graph(40, 200, 1), 1), ladder(2.0, 8.0, 5), 2),
     "gaussian": (
         lambda: EdwardsAnderson(cubic(4, 3, 2), samples=3, couplings="gaussian", seed=4),

@@ -60,16 +60,16 @@ UPDATES = (
     ("metropolis/replica_packed_shared.cu", "sweep_shared"),
     ("tempering/temper_shared.cu", "temper_shared"),
 )
-OF_PLAIN = (  # updates that have kernels of plain rules alone
-    ("tempering/temper_global.cu", "temper_global"),
-    ("metropolis/replica_packed_spread.cu", "sweep_spread_replica"),
-    ("tempering/temper_spread.cu", "temper_spread"),
+IN_HALVES = (  # updates that have kernels of special cases alone, and if they do in a field
+    ("tempering/temper_global.cu", "temper_global", False),
+    ("metropolis/replica_packed_spread.cu", "sweep_spread_replica", True),
+    ("tempering/temper_spread.cu", "temper_spread", True),
 )
 REPLICA_PACKED: Instances = (
     *(
         (file, instance(name, *rule, r))
-        for (file, name), rule, r in product(OF_PLAIN, RULES, PHILOX_ROUNDS)
-        if rule[2] == "false" and rule[3] != int(Kind.ANY)
+        for (file, name, in_field), rule, r in product(IN_HALVES, RULES, PHILOX_ROUNDS)
+        if rule[0] and rule[3] != int(Kind.ANY) and (in_field or rule[2] == "false")
     ),
     *((file, instance(name, *rule, r)) for (file, name), rule, r in product(UPDATES, RULES, PHILOX_ROUNDS)),
     *(("measuring/count_replica_packed.cu", name) for name in ("count_replica", "count_lone")),

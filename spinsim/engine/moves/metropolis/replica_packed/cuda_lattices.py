@@ -216,10 +216,10 @@ class ReplicaLattices(CountedWords):
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
-    def has_plain_halves(self, kinds: dict[int, Kind]) -> bool:
-        """Return True if all sites of two colours have one kernel, and only what costs energy is left to chance."""
-        in_two_batches = len(self.plan.batches.slots) == self.plan.colours == 2
-        return in_two_batches and len(kinds) == 1 and Kind.ANY not in kinds.values() and not self.plan.has_field
+    def in_halves(self, kinds: dict[int, Kind]) -> bool:
+        """Return True if sites of two colours have one number of bonds and one kernel of a special case."""
+        two = len(self.plan.batches.slots) == self.plan.colours == 2
+        return two and self.fixed and len(kinds) == 1 and Kind.ANY not in kinds.values()
 
     @cached_property
     def spread_grid(self) -> tuple[int, int, int]:
@@ -230,7 +230,7 @@ class ReplicaLattices(CountedWords):
     def are_spread(self, kinds: dict[int, Kind]) -> bool:
         """Return True if lattices are fastest spread over the GPU: they are few, with one number of bonds a colour."""
         most = SPREAD_BLOCKS * multiprocessors(self._queue.device)
-        return self.has_plain_halves(kinds) and prod(self.spread_grid) <= most
+        return self.in_halves(kinds) and prod(self.spread_grid) <= most
 
     @cached_property
     def dated(self) -> DatedWords:

@@ -88,9 +88,9 @@ class SharedRounds(ReplicaRounds):
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
     """Return whether bonds can be counted while the last of two colours is updated: each has an end of it.
 
-    A sample has at most 128 replicas, and all sites of a colour one number of bonds.
+    A sample has at most 128 replicas, all sites of a colour one number of bonds, and the field is 0.
     """
-    return lattices.plan.shape[1] == 1 and lattices.has_plain_halves(kinds)
+    return lattices.plan.shape[1] == 1 and lattices.in_halves(kinds) and not lattices.plan.has_field
 
 
 class GlobalRounds(ReplicaRounds):
@@ -139,6 +139,7 @@ class SpreadRounds(ReplicaRounds):
         super().__init__(kinds, lattices, tables, **given)
         self._sums = [cupy.zeros((self._plan.model.samples, 2 * SUMMED, size), cupy.uint32) for size in (512, 128)]
         self._launch = self._ready("temper_spread", {
+            "per_up": np.int64(self._plan.observables.energy.weights["up"]),
             "all_blocks": record(BLOCK_SUMS, sums=self._sums[0], before=self._sums[1]),
             "dated": lattices.dated.words, "date": np.uint32(0),
         })  # fmt: skip
