@@ -96,7 +96,7 @@ __device__ __forceinline__ void classify_site(OfLanes& lanes, const uint4* latti
         }
     }
     if constexpr (COUNT_BITS > SHORT_BITS) {
-        for (u32 far = 1u << apart; far < 32; far *= 2) {
+        for (u32 far = 1u << apart; __any_sync(~0u, far < 32); far *= 2) {
 #pragma unroll
             for (int w = 0; w < 4; ++w) {
                 u32 carry = 0;
@@ -295,7 +295,7 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
         __syncthreads();  // sites of one colour share no bond: their tiles need no barrier between them
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
         const u32 begin = colour_start[colour], end = colour_start[colour + 1];
-        for (u32 t = begin + warp; t < end; t += warps) {
+        for (u32 t = begin + warp; __any_sync(~0u, t < end); t += warps) {  // by a vote, as votes within are slow where threads may part
             const Tile tile = tiles[end - 1 - (t - begin)];  // those of many bonds first
             const u32 slots = IN_FIELDS ? tile.most & 0xffff : tile.most, most = IN_FIELDS ? tile.most >> 16 : tile.most;
             const u32 apart = most >> SHORT_BITS ? 32 - __clz(tile.size - 1) : 5;
@@ -307,9 +307,9 @@ __global__ __launch_bounds__(MOST_THREADS, 1) void sweep_degrees(uint4* state, u
             const u32 odd = units.all() & 1;
             OfLanes lanes;
             const u32* const mine = wanted + tile.offset + q;
-            if (most < 16)
+            if (__all_sync(~0u, most < 16))
                 classify_site<4>(lanes, lattice, spin, mine, tile.size, slots, units, 5);
-            else if (most < 32)
+            else if (__all_sync(~0u, most < 32))
                 classify_site<SHORT_BITS>(lanes, lattice, spin, mine, tile.size, slots, units, 5);
             else
                 classify_site<MOST_BITS + 1>(lanes, lattice, spin, mine, tile.size, slots, units, apart);

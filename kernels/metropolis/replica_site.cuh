@@ -158,7 +158,7 @@ __device__ __forceinline__ void update_sites(Sites<R, FAR> sites, uint4* lattice
     const u32 mine = threadIdx.x & 31;
     sites.ahead(min(first + mine, end - 1));
     ready();
-    while (first < end) {
+    while (__any_sync(~0u, first < end)) {  // by a vote, as votes within are slow where threads may part
         const u32 drawn = order.draw(first), place = first + mine;
         const bool there = place < end;
         const Chances<R> c = sites.weigh(lattice, always, lanes.load(0), there);

@@ -181,7 +181,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
     // do then they draw.
     u32 edges = 0, with_edges = 0;
     if constexpr (SLABS) edges = barriers.edge_tiles, with_edges = min(edges, gridDim.x * (THREADS / 32));
-    const bool has_edge = warp < with_edges;
+    const bool has_edge = __any_sync(~0u, warp < with_edges);
     const typename S::At home = place(warp - with_edges);
     S site = site_of(half_sweep & 1);
     const auto place_edge = [&](u32 e) {
@@ -222,7 +222,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
         };
         const auto calls = [&](u32 group) { return Calls<ROUNDS>(group, block, time, key); };
         const auto update_edges = [&](const auto& barriers) {  // returns the tile that comes then, which is staged
-            for (u32 e = warp; e < edges; e += with_edges) {
+            for (u32 e = warp; __any_sync(~0u, e < edges); e += with_edges) {
                 const typename S::At at = place_edge(e);
                 barriers.wait_for_edges(part, done, at.first == 0, at.first + LAYERS == slab.layers(DIMENSION));
                 if (e == warp)
@@ -243,7 +243,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
             const CallsAhead<ROUNDS> ahead(first_group + site.template group<0>(home), block, time, key);
             if (done > 0) barrier.wait(done);
             site.template stage_near<0>(words, home);
-            if (warp < share.tiles) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
+            if (__any_sync(~0u, warp < share.tiles)) update(Layer<0>{}, home, [&](u32) { return ahead; }, [] {});
         } else {
             if (done > 0) barrier.wait(done);
             u32 tile = warp - with_edges;
@@ -252,7 +252,7 @@ __global__ __launch_bounds__(THREADS, 4) void sweep_site(
                 if (has_edge) tile = update_edges(barriers), at = place(tile);
             }
             if (!has_edge) site.template stage_near<0>(words, home);
-            while (tile < share.tiles) {
+            while (__any_sync(~0u, tile < share.tiles)) {  // by a vote, as votes within are slow where threads may part
                 const u32 drawn = tickets.draw();
                 update(Layer<0>{}, at, calls, [&] { site.template stage<1>(words, at); });
                 tile = tickets.number_of(drawn) - with_edges;

@@ -18,21 +18,24 @@ struct SlabBarrier {
     // Returns when the neighbours' edges are done for as many half-sweeps of the launch: their layers can then be read, and
     // they read no more what the next half-sweep changes. A whole warp calls it, each thread for what it looks at.
     __device__ __forceinline__ void wait_for_edges(size_t lattice, u32 half_sweeps, bool looks_before, bool looks_after) const {
-        if (looks_before) wait_for(before + lattice, done + half_sweeps);
-        if (looks_after) wait_for(after + lattice, done + half_sweeps);
+        if (__any_sync(~0u, looks_before)) wait_for(before + lattice, done + half_sweeps);
+        if (__any_sync(~0u, looks_after)) wait_for(after + lattice, done + half_sweeps);
         __syncwarp();
     }
     // Says that a warp is done with an edge in the half-sweep after so many of the launch; the last one tells the neighbours.
     __device__ __forceinline__ void pass_edge(size_t lattice, u32 half_sweeps) const {
         __syncwarp();
-        if (threadIdx.x % 32 > 0) return;
-        u32 passed;
-        const u32 now = done + half_sweeps + 1;
-        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(passed) : "l"(edges + lattice) : "memory");
-        if (passed + 1 != edge_tiles * now) return;
-        asm volatile("fence.acq_rel.sys;" ::: "memory");
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to_before + lattice), "r"(now) : "memory");
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to_after + lattice), "r"(now) : "memory");
+        if (threadIdx.x % 32 == 0) {
+            u32 passed;
+            const u32 now = done + half_sweeps + 1;
+            asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(passed) : "l"(edges + lattice) : "memory");
+            if (passed + 1 == edge_tiles * now) {
+                asm volatile("fence.acq_rel.sys;" ::: "memory");
+                asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to_before + lattice), "r"(now) : "memory");
+                asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to_after + lattice), "r"(now) : "memory");
+            }
+        }
+        __syncwarp();
     }
 
     static __device__ __forceinline__ void wait_for(const u32* flag, u32 number) {
@@ -40,7 +43,7 @@ struct SlabBarrier {
         do {
             asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(now) : "l"(flag) : "memory");
             if (++polls == MOST_POLLS) __trap();
-        } while ((int)(now - number) < 0);
+        } while (__any_sync(~0u, (int)(now - number) < 0));
         asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(now) : "l"(flag) : "memory");
     }
 };

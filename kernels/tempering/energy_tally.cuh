@@ -8,14 +8,14 @@ constexpr u32 TALLIED_GROUPS = HOST(engine.moves.metropolis.replica_packed.cuda_
 static_assert(5 * sizeof(uint4) + sizeof(u32) == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLY_BYTES), "a thread's room");
 
 // FLUSHES: threads may have more than TALLIED_GROUPS groups of the last colour.
-template <typename R, bool FLUSHES = false, bool = R::PLAIN>
+template <typename R, bool FLUSHES = false, bool = (R::SLOTS > 0 && R::GAINS)>
 struct EnergyTally : NoTally {
     static constexpr bool POSSIBLE = false;
     __device__ __forceinline__ EnergyTally(void*, u32*, bool) {}
 };
 
 // A site of class k has k unsatisfied bonds, BONDS - k where it gains, which it loses then; phantom bonds count as well. Of
-// those left to chance k become BONDS - k.
+// those left to chance k become BONDS - k. In a field the class of what gains has the low bits of BONDS - k.
 template <typename R, bool FLUSHES>
 class EnergyTally<R, FLUSHES, true> {
     static constexpr u32 BONDS = R::SLOTS == 7 ? 7 : 6, COUNTED = 9;
@@ -75,7 +75,10 @@ public:
         u32 own[3][4];
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
-            const u32 flips = accepted[w] & c.open[w], low = c.classes.bit[0][w], high = c.classes.bit[1][w];
+            const u32 flips = accepted[w] & c.open[w];
+            u32 low = c.classes.bit[0][w], high = c.classes.bit[1][w];
+            if constexpr (R::FIELD && BONDS == 7) low ^= ~c.open[w], high ^= ~c.open[w];
+            if constexpr (R::FIELD && BONDS == 6) high = lop3<(IN_A ^ (~IN_B & ~IN_C & 0xff)) & 0xff>(high, c.open[w], low);
             own[0][w] = BONDS == 7 ? low ^ flips : low;
             own[1][w] = BONDS == 7 ? high ^ flips : lop3<IN_A ^ (IN_B & ~IN_C & 0xff)>(high, flips, low);
             own[2][w] = BONDS == 7 ? flips : lop3<IN_A & ~(IN_B & IN_C) & 0xff>(flips, low, high);
@@ -100,6 +103,6 @@ public:
     }
     // A lane left undecided, of class `cls`, flips after all.
     __device__ __forceinline__ void lane(u32 cls, u32 lane) const {
-        if (on) atomicAdd(totals + lane, BONDS - 2 * cls);
+        if (on) atomicAdd(totals + lane, BONDS - 2 * (cls & 3));
     }
 };

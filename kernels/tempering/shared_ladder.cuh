@@ -62,7 +62,8 @@ struct SharedLadder {
     // Lays the rows that the sites' degrees call for, behind those that `always_rows` and `plane_rows` point to.
     __device__ __forceinline__ void lay(uint4* always_rows, uint4* plane_rows, const Ladder& ladder) const {
         const u32 thread = threadIdx.x & 31;
-        for (u32 task = threadIdx.x / 32; task < ROWS * 4; task += blockDim.x / 32) {
+        for (u32 first = 0; first < ROWS * 4; first += blockDim.x / 32) {  // in step, as votes are slow where threads may part
+            const u32 task = min(first + threadIdx.x / 32, ROWS * 4 - 1);  // the last one again where there are more warps
             const u32 row = task / 4, word = task % 4, parity = PARITY + row / CLASSES, cls = row % CLASSES;
             const u32 own = rule(ladder, row, 32 * word + thread), mine = plane_word(own << (31 - PLANES));
             if (thread < PLANES) ((u32*)(plane_rows + (parity * PLANES + thread) * CLASSES + cls))[word] = mine;

@@ -214,6 +214,7 @@ static inline unsigned __ballot_sync(unsigned, int predicate) {
     });
 }
 static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+static inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 static inline unsigned __reduce_add_sync(unsigned, unsigned value) {
     return emulation::exchange(value, [](auto of) {
         unsigned sum = 0;
