@@ -112,7 +112,7 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(
                     local[h] = room.sum_of(replica, at) + field_of[h];
                     half_costs[h] = bounds<Integer>(room.uniforms[replica * SITES + at], per_beta);
                 }
-                if (__all_sync(~0u, replica >= there)) continue;
+                if (replica >= there) continue;
                 const auto accepts = [&](u32 h) {
                     const Integer half_cost = spin[m][h] * local[h];
                     if (half_cost > half_costs[h].possible) return false;
@@ -130,7 +130,7 @@ __global__ OF_CLUSTERS(CLUSTER) __launch_bounds__(THREADS, 1) void sweep_bytes(
                 while (true) {
                     const u32 next[2] = {__ballot_sync(~0u, accepts(0)), __ballot_sync(~0u, accepts(1))};
                     const u32 differ[2] = {next[0] ^ flips[0], next[1] ^ flips[1]};
-                    if (__all_sync(~0u, !(differ[0] | differ[1]))) break;
+                    if (!(differ[0] | differ[1])) break;
 #pragma unroll
                     for (u32 h = 0; h < 2; ++h) {
                         flips[h] = next[h];

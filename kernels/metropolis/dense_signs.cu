@@ -98,7 +98,7 @@ __device__ __forceinline__ void visit_sites(const Room& room, const uint4* rows,
     const uint4* row = rows;
     __syncthreads();
     for (u32 visit = 0, block = 0; visit < visits; ++visit) {
-        if (__any_sync(~0u, there)) {  // by a vote, as votes within are slow where threads may part
+        if (there) {
             const uint2 spins = spins_of[block];
             bool undecided;
             uint2 flips = flips_of<COMPLETE, ROUNDS, false>(room, mine, row, visit, spins, twice_unit, key, undecided);
@@ -134,9 +134,9 @@ __global__ __launch_bounds__(THREADS, 1) void sweep_signs(
     if (threadIdx.x < REPLICAS) room.scale[threadIdx.x] = scale_of<int>(double_beta[min(threadIdx.x, there - 1)]);
     load_bits<REPLICAS>(room.bits, room.pitch, lattice, order, sites, width, depth, there);
     __syncthreads();
-    if (__any_sync(~0u, warp < REPLICAS))
+    if (warp < REPLICAS)
         visit_sites<COMPLETE, ROUNDS>(room, rows + sample * row_stride, depth, 2 * (int)unit, blocks, visits, warp < there, key);
-    else if (__any_sync(~0u, warp < REPLICAS + DRAWING))
+    else if (warp < REPLICAS + DRAWING)
         draw_ahead<ROUNDS>(room, sites, half_sweep, visits, key);
     else
         multiply_ahead<COMPLETE>(room, couplings + sample * coupling_stride, depth, visits);

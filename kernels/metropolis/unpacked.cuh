@@ -162,7 +162,7 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
         __syncthreads();  // sites of one colour share no bond
         const HalfSweep time = counter_half_sweep(half_sweep, STREAM_UPDATE);
         const u32 begin = model.colour_start[colour], size = model.colour_start[colour + 1] - begin;
-        for (u32 first = warp * of_warp; __any_sync(~0u, first < size); first += warps * of_warp) {
+        for (u32 first = warp * of_warp; first < size; first += warps * of_warp) {
             const u32 k = min(first + own, size - 1), place = begin + k, site = model.order[place];
             const u32 spin = lattice[(size_t)place * stride];
             float x[32], error[TERMS];  // half the cost of a flip, in quanta, or times 2 beta log2(e) where there are two terms
@@ -172,9 +172,9 @@ __device__ __forceinline__ void sweep_words(const Visited& model, const Word& mi
             for (int term = 0; term < TERMS; ++term) {
                 error[term] = 0;
                 const u32* const levels = slots.level_start + slots.terms * colour + term;
-                for (u32 at = levels[0], stop = levels[TERMS == 1 ? slots.terms : 1]; __any_sync(~0u, at < stop); ++at) {
+                for (u32 at = levels[0], stop = levels[TERMS == 1 ? slots.terms : 1]; at < stop; ++at) {
                     const Level level = slots.levels[at];
-                    if (__all_sync(~0u, first >= level.count)) continue;
+                    if (first >= level.count) continue;
                     const u32 rows = min(of_warp, level.count - first), row = level.offset + min(k, level.count - 1);
                     const uint4 four = *(const uint4*)(slots.near + (size_t)row * ROW);
                     const uint2 two = *(const uint2*)(slots.near + (size_t)row * ROW + 4);

@@ -8,14 +8,15 @@ constexpr u32 TALLIED_GROUPS = HOST(engine.moves.metropolis.replica_packed.cuda_
 static_assert(5 * sizeof(uint4) + sizeof(u32) == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.TALLY_BYTES), "a thread's room");
 
 // FLUSHES: threads may have more than TALLIED_GROUPS groups of the last colour.
-template <typename R, bool FLUSHES = false, bool = (R::SLOTS > 0 && R::GAINS)>
+template <typename R, bool FLUSHES = false, bool = R::PLAIN || (R::FIELD && R::Beginning::SMALLEST > 0)>
 struct EnergyTally : NoTally {
     static constexpr bool POSSIBLE = false;
     __device__ __forceinline__ EnergyTally(void*, u32*, bool) {}
 };
 
 // A site of class k has k unsatisfied bonds, BONDS - k where it gains, which it loses then; phantom bonds count as well. Of
-// those left to chance k become BONDS - k. In a field the class of what gains has the low bits of BONDS - k.
+// those left to chance k become BONDS - k. In a field the class of what gains has the low bits of BONDS - k; no other flip is
+// certain there, as at an infinite temperature.
 template <typename R, bool FLUSHES>
 class EnergyTally<R, FLUSHES, true> {
     static constexpr u32 BONDS = R::SLOTS == 7 ? 7 : 6, COUNTED = 9;

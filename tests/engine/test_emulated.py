@@ -160,7 +160,7 @@ def test_tempering(name: str) -> None:
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
 
 
-@pytest.mark.parametrize("name", ["cubic-samples", "hot", "field", "field-in-halves"])
+@pytest.mark.parametrize("name", ["cubic-samples", "hot", "infinite-temperature", "field", "field-in-halves"])
 def test_tempering_in_shared_memory(not_spread: None, name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
