@@ -18,18 +18,64 @@ struct TermModel {
 };
 CHECK_STRUCT(TermModel, engine.moves.metropolis.replica_packed.cuda_lattices.TERM_MODEL);
 
-// How such sites are updated; what gains is in the tables, as it is in a field.
-template <int BITS_, int ROUNDS_>
+// Classes of sites with FIRST and SECOND bonds of the terms, no field, and gains that are certain where no term costs energy and one
+// gains it: of the 32 rows of a square in time 15 are of classes that there are, 10 of classes that chance may decide.
+template <int FIRST, int SECOND, int BITS, int W>
+struct TermClasses {
+    static constexpr int FIRST_BITS = FIRST < 4 ? 2 : 3;
+    u32 bit[BITS][W];
+
+    __device__ static constexpr bool is_picked(int index, bool by_chance) {
+        const int first = index % (1 << FIRST_BITS), second = index >> FIRST_BITS;
+        const bool gains = 2 * first >= FIRST && 2 * second >= SECOND && (2 * first > FIRST || 2 * second > SECOND);
+        return first <= FIRST && second <= SECOND && !(by_chance && gains);
+    }
+    __device__ static constexpr bool any_picked(int begin, int count, bool by_chance) {
+        for (int index = begin; index < begin + count; ++index)
+            if (is_picked(index, by_chance)) return true;
+        return false;
+    }
+    // Picks for every lane the row of its class among those of 2^B that are picked.
+    template <bool BY_CHANCE, int B, int BEGIN, typename Rows>
+    __device__ __forceinline__ void tree(const Rows& rows, u32 (&out)[W]) const {
+        if constexpr (B == 0) {
+            const auto row = rows.load(BEGIN);
+#pragma unroll
+            for (int w = 0; w < W; ++w) out[w] = word_of(row, w);
+        } else {
+            constexpr int HALF = 1 << (B - 1);
+            constexpr bool LOWER = any_picked(BEGIN, HALF, BY_CHANCE), UPPER = any_picked(BEGIN + HALF, HALF, BY_CHANCE);
+            u32 upper[W];
+            if constexpr (LOWER) tree<BY_CHANCE, B - 1, BEGIN>(rows, out);
+            if constexpr (UPPER) tree<BY_CHANCE, B - 1, BEGIN + HALF>(rows, upper);
+#pragma unroll
+            for (int w = 0; w < W; ++w) out[w] = !UPPER ? out[w] : LOWER ? mux(bit[B - 1][w], out[w], upper[w]) : upper[w];
+        }
+    }
+    template <typename Rows>
+    __device__ __forceinline__ void pick(const Rows& always, u32 (&out)[W]) const { tree<false, BITS, 0>(always, out); }
+    template <typename Rows>
+    __device__ __forceinline__ void pick_plane(const Rows& planes, int plane, u32 (&out)[W]) const {
+        tree<true, BITS, 0>(planes.from(plane << BITS), out);
+    }
+};
+__device__ constexpr int bonds_of_terms(int first, int second) { return 100 * first + second; }
+template <int W> struct Classes<bonds_of_terms(2, 2), 4, W> : TermClasses<2, 2, 4, W> {};
+template <int W> struct Classes<bonds_of_terms(4, 2), 5, W> : TermClasses<4, 2, 5, W> {};
+template <int W> struct Classes<bonds_of_terms(6, 2), 5, W> : TermClasses<6, 2, 5, W> {};
+
+// How such sites are updated; what gains is in the tables, as it is in a field. Their bonds are FIRST and SECOND, or any where 0.
+template <int BITS_, int FIRST, int SECOND, int ROUNDS_>
 struct TermRule {
     static constexpr int SLOTS = 0, BITS = BITS_, COUNT_BITS = BITS_, LOW_BITS = BITS_, ROUNDS = ROUNDS_;
     static constexpr bool FIELD = true, PLAIN = false, GAINS = false;
     using Beginning = Clear<0, 0, 0>;
-    using Group = Classes<0, BITS, 4>;
+    using Group = Classes<bonds_of_terms(FIRST, SECOND), BITS, 4>;
 };
 
-template <int BITS, int ROUNDS, bool FAR>
-struct Sites<TermRule<BITS, ROUNDS>, FAR> {
-    using R = TermRule<BITS, ROUNDS>;
+template <int BITS, int FIRST, int SECOND, int ROUNDS, bool FAR>
+struct Sites<TermRule<BITS, FIRST, SECOND, ROUNDS>, FAR> {
+    using R = TermRule<BITS, FIRST, SECOND, ROUNDS>;
     const TermBatch& batch;
     const TermModel& model;
     u32 sample;
@@ -95,11 +141,11 @@ struct Sites<TermRule<BITS, ROUNDS>, FAR> {
 };
 
 // One batch of every block of replicas (y) of every sample (z); `kinds` of sites have tables of their own.
-template <int BITS, int ROUNDS>
+template <int BITS, int FIRST, int SECOND, int ROUNDS>
 __global__ __launch_bounds__(THREADS, 4) void sweep_terms(uint4* state, u32 sites, TermBatch batch, TermModel model, Tables tables,
                                                        u32 kinds, u32 first_sample, u32 first_block, u64 half_sweep,
                                                        Key key) {
-    using R = TermRule<BITS, ROUNDS>;
+    using R = TermRule<BITS, FIRST, SECOND, ROUNDS>;
     __shared__ TailEntries<BITS> entries[THREADS / 32];
     __shared__ uint4 kept[THREADS], rows[1 + ((1 + PLANES) << BITS)];  // lanes in use, then rows of `always` and `planes`
     const u32 block = blockIdx.y, sample = blockIdx.z, warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;

@@ -145,6 +145,15 @@ def test_two_terms() -> None:
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
 
 
+@pytest.mark.parametrize("name", ["square", "cubic-both", "hypercubic"])
+def test_two_terms_of_known_numbers_of_bonds(name: str) -> None:
+    make, beta, copies = TERMS_TEMPERED[name]
+    engine = create_engine(make(), 4, Dynamics(), "cuda")
+    engine.set_beta(np.repeat(beta[-1:], 4, axis=0))
+    assert "0, 0" not in engine._sweeper._launch._kernel[2]  # not the kernel of any numbers
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
+
+
 def test_two_terms_unpacked() -> None:
     make, pair = GENERAL_TERMS["gaussian"]
     run_both("cuda", make(), 70, around(pair, 70), (1, 3))

@@ -12,7 +12,7 @@ from spinsim.engine.moves.houdayer_cuda import FILE as HOUDAYER_FILE
 from spinsim.engine.moves.houdayer_cuda import KEPT
 from spinsim.engine.moves.metropolis.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
 from spinsim.engine.moves.metropolis.dense_cuda import CLUSTER, serves
-from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TREE_BITS
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TERM_BONDS, TREE_BITS
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
@@ -37,10 +37,14 @@ HOUDAYER: Instances = (
     *((HOUDAYER_FILE, instance("move_in_rows", words)) for words in (*KEPT, 0)),
     *((HOUDAYER_FILE, instance("move_clusters", in_shared)) for in_shared in FLAGS),
 )
+TERM_RULES = (  # bits of classes, bonds of both terms
+    *((bits, 0, 0) for bits in range(LEAST_CLASS_BITS, MOST_CLASS_BITS + 1)),
+    *((bits, *bonds) for bonds, bits in TERM_BONDS.items()),
+)
 ANISOTROPIC: Instances = (
     *(
-        ("metropolis/anisotropic.cu", instance("sweep_terms", bits, r))
-        for bits, r in product(range(LEAST_CLASS_BITS, MOST_CLASS_BITS + 1), PHILOX_ROUNDS)
+        ("metropolis/anisotropic.cu", instance("sweep_terms", *rule, r))
+        for rule, r in product(TERM_RULES, PHILOX_ROUNDS)
     ),
     ("measuring/count_replica_packed.cu", "count_more_bonds"),
     ("measuring/by_temperature_terms.cu", "sort_terms"),

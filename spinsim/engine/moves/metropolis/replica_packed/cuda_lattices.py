@@ -22,7 +22,15 @@ from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed_cuda import CountedWords, place_of
 from spinsim.engine.moves.exchange_cuda import LADDER, ReplicaPlaces
-from spinsim.engine.moves.metropolis.classes import PLANES, Kind, Limits, Tables, cheap_bits, empty_tables
+from spinsim.engine.moves.metropolis.classes import (
+    PLANES,
+    Kind,
+    Limits,
+    Tables,
+    TermClasses,
+    cheap_bits,
+    empty_tables,
+)
 from spinsim.engine.moves.metropolis.replica_packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan, TermPlan
 from spinsim.model.graph import MOST_TERMS
@@ -466,6 +474,24 @@ TERM_MODEL: Final = struct_type(
 )
 
 
+TERM_BONDS: Final = {(2, 2): 4, (4, 2): 5, (6, 2): 5}
+"""Bonds of both terms of all sites for which there is a kernel, and the bits of their classes."""
+
+
+def bonds_of_kernel(classes: TermClasses, limits: Limits) -> tuple[int, int]:
+    """Bonds of each term that a kernel knows, (0, 0) for that of any bonds.
+
+    It takes for certain what no term makes cost energy and one makes gain it, so no temperature may be infinite.
+    """
+    first, second = classes.kinds[0].tolist()
+    if len(classes.kinds) > 1 or classes.field or TERM_BONDS.get((first, second)) != classes.bits:
+        return 0, 0
+    index = np.arange(2**classes.bits)
+    excess = 2 * (index & (2 ** classes.count_bits[0] - 1)) - first, 2 * (index >> classes.count_bits[0]) - second
+    gains = (np.minimum(*excess) >= 0) & (np.maximum(*excess) > 0)
+    return (first, second) if limits.certain[0, gains].all() else (0, 0)
+
+
 class TermLattices(CountedWords):
     """The spins of a run, and its model as kernels read it."""
 
@@ -487,7 +513,7 @@ class TermSweeper(TableSweeper):
     def __init__(self, queue: Queue, lattices: TermLattices) -> None:
         plan, batches = lattices.plan, lattices.plan.batches
         super().__init__(queue, lattices, plan)
-        self._state, self._model, self._kinds = lattices.present, lattices.model, plan.classes.tables
+        self._state, self._model, self._classes = lattices.present, lattices.model, plan.classes
         samples, blocks = plan.shape[:2]
         most = max(1, RESIDENT_BLOCKS * multiprocessors(queue.device) // (samples * blocks))
         slots = zip(batches.of_term_0.tolist(), (batches.slots - batches.of_term_0).tolist(), strict=True)
@@ -495,13 +521,14 @@ class TermSweeper(TableSweeper):
         # Plain numbers, as a launch of small lattices takes no longer than handing over its arguments.
         rows = zip(batches.first[:-1].tolist(), sizes, slots, *others, strict=True)
         self._batches = [((min(most, -(-row[1] // TERM_THREADS)), blocks, samples), row) for row in rows]
-        self._expression = instance("sweep_terms", plan.classes.bits, queue.rng_rounds)
 
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
-        queue = self._queue
-        self._launch = Launch(queue.device, "metropolis/anisotropic.cu", self._expression, {
+        queue, classes = self._queue, self._classes
+        bonds = bonds_of_kernel(classes, limits)
+        expression = instance("sweep_terms", classes.bits, *bonds, queue.rng_rounds)
+        self._launch = Launch(queue.device, "metropolis/anisotropic.cu", expression, {
             "state": self._state, "sites": np.uint32(self._plan.model.sites), "batch": np.zeros((), TERM_BATCH),
-            "model": self._model, "tables": tables.record, "kinds": np.uint32(self._kinds),
+            "model": self._model, "tables": tables.record, "kinds": np.uint32(self._classes.tables),
             "first_sample": queue.first_sample, "first_block": queue.first_block, "half_sweep": np.uint64(0),
             "key": queue.keys,
         })  # fmt: skip
