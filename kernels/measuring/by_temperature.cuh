@@ -23,12 +23,13 @@ struct Measured {
     double quantum;
     size_t compared, linked, sites, bonds;  // of each sample: overlaps and link overlaps, and what they are of equal copies
 
-    // Writes one sample's part, by a whole block. `sums(replica)` returns what was counted of a replica; exchange.of(sample)
-    // may hold `place`, `holder` and `last_end` in shared memory.
+    // Writes one sample's part, by a whole block or by so many threads of it. `sums(replica)` returns what was counted of a replica;
+    // exchange.of(sample) may hold `place`, `holder` and `last_end` in shared memory.
     template <typename Sums>
-    __device__ __forceinline__ void write(u64* to, const Exchange& e, u32 sample, const Sums& sums) const {
+    __device__ __forceinline__ void write(u64* to, const Exchange& e, u32 sample, const Sums& sums, u32 thread = threadIdx.x,
+                                          u32 threads = blockDim.x) const {
         const size_t replicas = e.copies * e.temperatures, pairs = e.temperatures - 1;
-        for (size_t i = threadIdx.x; i < replicas; i += blockDim.x) {
+        for (size_t i = thread; i < replicas; i += threads) {
             const size_t at = sample * replicas + i;
             const int replica = e.holder[i];
             const Counted counted = sums(replica);
@@ -40,12 +41,12 @@ struct Measured {
             ((int*)(to + place))[at] = e.place[i];
             ((signed char*)(to + last_end))[at] = e.last_end[i];
         }
-        for (size_t t = threadIdx.x; t < pairs; t += blockDim.x) {
+        for (size_t t = thread; t < pairs; t += threads) {
             to[attempts + sample * pairs + t] = *(volatile const u64*)(e.attempts + t);
             to[accepts + sample * pairs + t] = *(volatile const u64*)(e.accepts + t);
         }
-        for (size_t q = threadIdx.x; q < compared; q += blockDim.x) to[overlap + sample * compared + q] = sites;
-        for (size_t q = threadIdx.x; q < linked; q += blockDim.x) to[link_overlap + sample * linked + q] = bonds;
+        for (size_t q = thread; q < compared; q += threads) to[overlap + sample * compared + q] = sites;
+        for (size_t q = thread; q < linked; q += threads) to[link_overlap + sample * linked + q] = bonds;
     }
 };
 CHECK_STRUCT(Measured, engine.measuring.cuda.MEASURED);

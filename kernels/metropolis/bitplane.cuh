@@ -77,7 +77,8 @@ struct Clear {
 };
 
 // Holds flip classes of W words of lanes as bit planes. PLAIN, a number of slots, says that class 3 are flips that cost
-// nothing, under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class.
+// nothing, under the default rule, except with 7 slots; with 4 slots no lane has class 0. PLAIN = 0 takes any class; numbers
+// from 200 on are classes of two terms (anisotropic.cu).
 template <int PLAIN, int BITS, int W>
 struct Classes {
     static_assert(PLAIN == 0 || (BITS == 2 && (PLAIN == 4 || PLAIN == 6 || PLAIN == 7)), "plain classes have two bits");

@@ -4,8 +4,9 @@
 #include "metropolis/tail.cuh"
 
 // Says how sites are updated. SLOTS is the number of bonds of every site, 4, 6 or 7, or 0 for any number; COUNT_BITS are those
-// of their count; with FIELD the spin belongs to the class. KIND is any, plain (the default zero-cost rule, no field, no
-// certain acceptance but for gains), or plain and so warm or cold that the first planes of what costs energy hold no bits.
+// of their count; with FIELD the spin belongs to the class. KIND is any, plain, or plain and so warm or cold that the first planes of
+// what costs energy hold no bits. Without a field plain is the default zero-cost rule and no certain acceptance but for gains; in one
+// it says that the highest bit of the count is a gain for both spins, and belongs to no class.
 enum Kind {
     ANY = HOST(engine.moves.metropolis.classes.Kind.ANY),
     PLAIN_KIND = HOST(engine.moves.metropolis.classes.Kind.PLAIN),
@@ -30,7 +31,7 @@ struct Beginnings<COLD_KIND> {
 template <int SLOTS_, int COUNT_BITS_, bool FIELD_, int KIND, int ROUNDS_>
 struct Rule {
     static constexpr int SLOTS = SLOTS_, COUNT_BITS = COUNT_BITS_, ROUNDS = ROUNDS_;
-    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY && !FIELD, GAINS = KIND != ANY || !FIELD;  // with the count's highest bit
+    static constexpr bool FIELD = FIELD_, PLAIN = KIND != ANY && !FIELD, GAINS = KIND != ANY || !FIELD;  // where the count's highest bit is set
     static constexpr int LOW_BITS = GAINS ? COUNT_BITS - 1 : COUNT_BITS, BITS = LOW_BITS + FIELD;
     static_assert(SLOTS == 0 || COUNT_BITS == 3, "fixed numbers of slots have three bits of count");
     static_assert(KIND < WARM_KIND || SLOTS == 4 || SLOTS == 6, "costs of odd degrees have other classes");

@@ -5,8 +5,8 @@
 #include "metropolis/replica_site.cuh"
 #include "metropolis/word_threads.cuh"
 
-constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_THREADS);
-constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SPREAD_BLOCKS);
+constexpr u32 SPREAD_THREADS = HOST(engine.moves.metropolis.cuda_spread.SPREAD_THREADS);
+constexpr u32 SPREAD_BLOCKS = HOST(engine.moves.metropolis.cuda_spread.SPREAD_BLOCKS);
 
 // Words of a thread's lanes in rows of four words.
 struct LaneWords {
@@ -50,7 +50,7 @@ struct LaneWordRows {
         const u32 zero = classes.bit[0][0] & classes.bit[1][0];  // flips that cost nothing have no rows
         return plane < ZERO_PLANES ? threshold[0] | zero : threshold[0] & ~zero;
     }
-    __device__ __forceinline__ void fold(u32 of, u32) { occupant = of; }
+    __device__ __forceinline__ void fold(u32 lanes, u32) { occupant = lanes; }
     __device__ __forceinline__ u32 column(int j) const { return any_of_four(occupant & own(OWN_PLANES + j)); }
 };
 

@@ -25,8 +25,8 @@ __device__ __forceinline__ u32 any_of_four(u32 value) {
     return value | __shfl_xor_sync(~0u, value, 2);
 }
 
-// Reads words in global memory: lanes in the lower half, in the upper one the half-sweep up to which they are done, which both come
-// with one load.
+// Reads words in global memory: lanes in the lower half, a date in the upper one, which each half-sweep raises by one; both come with
+// one load.
 struct DatedWords {
     using Word = u64;
     static constexpr bool WAITS = true;

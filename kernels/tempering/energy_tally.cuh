@@ -20,6 +20,7 @@ struct EnergyTally : NoTally {
 template <typename R, bool FLUSHES>
 class EnergyTally<R, FLUSHES, true> {
     static constexpr u32 BONDS = R::SLOTS == 7 ? 7 : 6, COUNTED = 9;
+    static_assert(!R::FIELD || BONDS == 6, "kinds in a field are of even degrees");
     static_assert(4 * TALLIED_GROUPS * BONDS < 1 << COUNTED, "four threads' groups fit");
     uint4* room;  // this thread's [5], blockDim.x apart: counts' planes 0 to 3 and 4 to 7, then a group's three planes
     u32* totals;  // of each lane
@@ -77,9 +78,9 @@ public:
 #pragma unroll
         for (int w = 0; w < 4; ++w) {
             const u32 flips = accepted[w] & c.open[w];
-            u32 low = c.classes.bit[0][w], high = c.classes.bit[1][w];
-            if constexpr (R::FIELD && BONDS == 7) low ^= ~c.open[w], high ^= ~c.open[w];
-            if constexpr (R::FIELD && BONDS == 6) high = lop3<(IN_A ^ (~IN_B & ~IN_C & 0xff)) & 0xff>(high, c.open[w], low);
+            const u32 low = c.classes.bit[0][w];
+            u32 high = c.classes.bit[1][w];
+            if constexpr (R::FIELD) high = lop3<(IN_A ^ (~IN_B & ~IN_C & 0xff)) & 0xff>(high, c.open[w], low);
             own[0][w] = BONDS == 7 ? low ^ flips : low;
             own[1][w] = BONDS == 7 ? high ^ flips : lop3<IN_A ^ (IN_B & ~IN_C & 0xff)>(high, flips, low);
             own[2][w] = BONDS == 7 ? flips : lop3<IN_A & ~(IN_B & IN_C) & 0xff>(flips, low, high);

@@ -38,7 +38,9 @@ private:
     static constexpr u32 MOST_ASKING = 100;  // blocks whose threads ask for their words at once; of more, a warp asks for one first
 };
 CHECK_STRUCT(BlockSums, engine.moves.metropolis.replica_packed.cuda_lattices.BLOCK_SUMS);
-static_assert(BlockSums::KINDS == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SUMMED), "the host makes room for them");
+static_assert(BlockSums::KINDS == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SUMS_A_LANE), "the host makes room for them");
+static_assert(BlockSums::PLACES == HOST(engine.moves.metropolis.replica_packed.cuda_lattices.SUM_PLACES), "the host makes room for them");
+static_assert(HOST(engine.moves.metropolis.cuda_spread.MOST_BLOCKS) >> (32 - BlockSums::BITS) == 0, "blocks can be counted");
 static_assert(SPREAD_THREADS == BlockSums::LANES, "a thread of a block has a lane of the sums");
 
 // `phantoms` bonds that are none are counted with the others.

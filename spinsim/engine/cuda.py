@@ -43,6 +43,8 @@ class LaunchedRounds(ABC):
         counting: Takes the sums of the state in which a launch ends.
     """
 
+    counts_in_sweeps = False  # True if bonds are counted while sites are updated: rounds without sweeps go one by one
+
     def __init__(
         self, queue: Queue, colours: int, tempering: CudaTempering, tables: Any, counting: CudaCounting,
         most_sweeps: int,
@@ -53,7 +55,7 @@ class LaunchedRounds(ABC):
 
     def most(self, sweeps: int) -> int:
         """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
-        return self._most_sweeps // max(1, sweeps)
+        return self._most_sweeps // max(1, sweeps) if sweeps or not self.counts_in_sweeps else 0
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
         self._queue_rounds(rounds, sweeps, half_sweep, notes=NO_NOTES)

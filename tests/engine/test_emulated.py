@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from dense import check_kernel
 from engines import (
+    ALONE,
     DENSE,
     GENERAL,
     GENERAL_TERMS,
@@ -83,6 +84,16 @@ def test_a_uniform_field_as_bonds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spread(name: str) -> None:
     """With bonds that are none, and threads without a place."""
     run_both("cuda", PACKED[name](), 130, 0.6, (1, 3))
+
+
+def test_dates_that_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 2^32 half-sweeps, and words that several launches have left."""
+    from spinsim.engine.moves.metropolis.cuda_spread import DatedWords
+
+    monkeypatch.setattr(DatedWords, "first_date", 2**32 - 5)
+    run_both("cuda", PACKED["cubic-samples"](), 130, 0.6, (1, 3, 2))
+    make, beta, copies = TEMPERED["cubic-samples"][:3]
+    temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2), (2, 1)])
 
 
 @pytest.mark.parametrize("where", ["spread", "shared", "global", "unpacked"])
@@ -167,6 +178,20 @@ def test_tempering(name: str) -> None:
     make, beta, copies = TEMPERED[name][:3]
     temper_both("cuda", make(), beta, copies, [(2, 1), (1, 2)])
     temper_both("cuda", make(), beta[:1], copies, [(2, 1)])
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+@pytest.mark.parametrize("name", ["square", "cubic-samples-field"])
+def test_measuring_a_replica_alone(name: str, is_small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of several lattices, and where blocks share one."""
+    if not is_small:
+        for module in ("cuda", "cuda_words"):
+            monkeypatch.setattr(
+                f"spinsim.engine.moves.metropolis.site_packed.{module}.fits_block", lambda *sizes: False
+            )
+        monkeypatch.setattr("spinsim.engine.moves.metropolis.site_packed.cuda.fits_gpu", lambda *sizes: True)
+    make, beta = ALONE[name]
+    temper_both("cuda", make(), np.array([beta]), 1, [(2, 1), (3, 2), (1, 0)])
 
 
 @pytest.mark.parametrize("name", ["cubic-samples", "hot", "infinite-temperature", "field", "field-in-halves"])

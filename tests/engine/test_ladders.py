@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from engines import TEMPERED, configurations, ladder, overlaps, temper_both
+from engines import ALONE, TEMPERED, configurations, ladder, overlaps, temper_both
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.measuring.correlations import OVERLAPS_ONLY, WITHOUT_TIMES, Quantities
@@ -30,6 +30,24 @@ def test_one_temperature_is_a_ladder_without_exchanges(device: str, name: str) -
     state = temper_both(device, make(), beta[:1], copies, [(1, 1), (3, 2)])
     assert state.attempts.shape == (len(state.trips), 0)
     assert not state.trips.any()
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_replica_alone_is_measured(device: str, name: str) -> None:
+    make, beta = ALONE[name]
+    temper_both(device, make(), np.array([beta]), 1, [(2, 1), (3, 2), (1, 0)])
+    one, other = (create_engine(make(), 1, Dynamics(), where) for where in (device, "cpu"))
+    for engine in (one, other):
+        engine.set_ladder([beta], 1)
+    asked = [*one.temper_measured(12, 1, 1, OVERLAPS_ONLY), *one.temper_measured(2, 3, 2, OVERLAPS_ONLY)]
+    one.temper(2, 1)  # what was asked for is not disturbed
+    for k, begun in enumerate(asked):
+        other.temper(*((1, 1) if k < 12 else (3, 2)))
+        for found, expected in zip(flat(begun()), flat(other.begin_measurement(OVERLAPS_ONLY)()), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    other.temper(2, 1)
+    np.testing.assert_equal(one.counts(), other.counts())
+    np.testing.assert_array_equal(configurations(one), configurations(other))
 
 
 @pytest.mark.parametrize("rng_rounds", [7, 10])

@@ -171,7 +171,7 @@ def test_kinds_say_where_thresholds_begin(hottest: float, kind: Kind) -> None:
 def test_classes_in_a_weak_field_leave_out_what_gains_energy(field: float, odd: bool, shortened: bool) -> None:
     graph = ring_of_degree_five(20) if odd else cubic(4)
     plan = ReplicaPlan(Ising(graph, 1.0, field), 4, Dynamics(), 64, in_class=True)
-    short = plan.classes.shortened(*plan.used_tables)
+    short = plan.classes.without_gains(*plan.used_tables)
     assert short.by_low_bits is shortened
     if shortened:
         kept = np.arange(16).reshape(2, 8)[:, :4].reshape(-1)

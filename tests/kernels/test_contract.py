@@ -46,6 +46,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
     "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
     "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu", "metropolis/site_packed_words.cu",
+    "tempering/measure_words.cu",
 ]  # fmt: skip
 GEOMETRY = "Geometry"  # likewise of two
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
@@ -102,6 +103,13 @@ def update(model: ss.Ising) -> None:
         engine.local_squares()
 
 
+def alone(model: ss.Ising) -> None:
+    """One replica at one temperature."""
+    engine = ss.create_engine(model, 1, ss.Dynamics(), "cuda")
+    engine.set_ladder([0.5], 1)
+    engine.temper(1, 1)
+
+
 def multiply() -> None:
     """Every product on arrays of the device."""
     import cupy
@@ -126,15 +134,21 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     for model in MODELS:
         update(model)
     with monkeypatch.context() as patch:
-        patch.setattr("spinsim.engine.moves.metropolis.replica_packed.cuda_lattices.shared_memory", lambda device: 0)
+        lattices = "spinsim.engine.moves.metropolis.replica_packed.cuda_lattices"
+        patch.setattr(f"{lattices}.ReplicaLattices.are_spread", lambda *given: False)
+        update(MODELS[0])
+        patch.setattr(f"{lattices}.shared_memory", lambda device: 0)
         patch.setattr("spinsim.engine.moves.fortuin_kasteleyn.cuda.shared_memory", lambda device: 0)
         update(MODELS[0])
     with monkeypatch.context() as patch:
         patch.setattr("spinsim.engine.layouts.site_packed.MOST_REPLICAS", 4)
         few = ss.Ising(ss.square(32))
         update(few)
-        patch.setattr("spinsim.engine.moves.metropolis.site_packed.cuda.fits_block", lambda *sizes: False)
+        alone(few)
+        for module in ("cuda", "cuda_words"):
+            patch.setattr(f"spinsim.engine.moves.metropolis.site_packed.{module}.fits_block", lambda *sizes: False)
         update(few)
+        alone(few)
         patch.setattr("spinsim.engine.moves.metropolis.site_packed.cuda.fits_gpu", lambda *sizes: False)
         update(few)
         update(ss.Ising(ss.square(256, 4)))

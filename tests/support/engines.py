@@ -361,6 +361,14 @@ GENERAL_TERMS_TEMPERED = {
 }
 """The same of those that only the unpacked update takes."""
 
+ALONE = {
+    "square": (lambda: Ising(square(8)), 0.44),
+    "rows of 50": (lambda: EdwardsAnderson(square(100, 22), samples=2, seed=3), 0.7),
+    "cubic-samples-field": (lambda: EdwardsAnderson(cubic(4, 6, 4), samples=5, seed=5, field=0.25), 0.6),
+    "large": (lambda: Ising(square(160, 130)), 0.44),
+}
+"""Site-packed models of one replica, and an inverse temperature."""
+
 TEMPERED = {
     "cubic-samples": (lambda: EdwardsAnderson(cubic(4), samples=3, seed=1), ladder(0.8, 2.0, 5), 2),
     "cubic-shared-signs": (lambda: Ising(cubic(4)), ladder(3.0, 6.0, 4), 3),

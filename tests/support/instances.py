@@ -122,6 +122,12 @@ SITE_PACKED: Instances = (
             ("sweep_words", "sweep_spread"), DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS
         )
     ),
+    *(
+        ("tempering/measure_words.cu", instance(name, dimension, signed, *rule, r))
+        for name, dimension, signed, rule, r in product(
+            ("measure_words", "measure_spread"), DIMENSIONS, FLAGS, SITE_RULES, PHILOX_ROUNDS
+        )
+    ),
 )
 
 # Bytes of a coupling, the type of fields, the replicas of a thread block and the thread blocks of a cluster

@@ -257,6 +257,8 @@ class Measuring:
 
 
 MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
+SMALL_BYTES: Final = 2**22  # of copies of small states, of which more are made in succession
+MOST_AT_ONCE: Final = 64
 
 
 class LadderMeasuring:
@@ -272,7 +274,8 @@ class LadderMeasuring:
         pairs = len(tempering.copies) * tempering.ladder.temperatures
         axes = model.embedding.dimension if model.embedding else 0
         frame = model.samples * (tempering.ladder.replicas + pairs) * (40 + 8 * axes)
-        self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // max(frame, int(state.nbytes))))
+        each = max(frame, int(state.nbytes))
+        self.at_once = max(1, min(AT_ONCE, MEASURED_BYTES // each), min(MOST_AT_ONCE, SMALL_BYTES // each))
 
     def of(self, wanted: Quantities) -> Measuring:
         if wanted not in self._ready:

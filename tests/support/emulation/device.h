@@ -284,6 +284,7 @@ static inline void ptx_ld_relaxed_gpu_global_u64(unsigned long long& now, const 
 // Flags between devices, whose kernels run in other threads.
 static inline void ptx_atom_acq_rel_gpu_global_add_u32(unsigned& before, unsigned* p) { before = (*p)++; }
 static inline void ptx_fence_acq_rel_sys() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+static inline void ptx_fence_acq_rel_gpu() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 static inline void ptx_st_relaxed_sys_global_u32(unsigned* p, unsigned now) { __atomic_store_n(p, now, __ATOMIC_RELAXED); }
 static inline void ptx_ld_acquire_sys_global_u32(unsigned& now, const unsigned* p) { now = __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 static inline void ptx_ld_relaxed_sys_global_u32(unsigned& now, const unsigned* p) {

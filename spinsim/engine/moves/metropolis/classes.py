@@ -60,8 +60,8 @@ class Classes:
         """The classes of sites of at most ``largest_degree`` bonds."""
         return cls(max(LEAST_COUNT_BITS, int(largest_degree).bit_length()), magnitude, field)
 
-    def shortened(self, first: int, stop: int) -> Classes:
-        """The same by low bits, if in the field at sites of tables ``first`` to before ``stop`` they say enough.
+    def without_gains(self, first: int, stop: int) -> Classes:
+        """The same by low bits, if n >= 2^(K-1) gains energy for both spins at sites of tables in range(first, stop).
 
         Only for counts of three bits, which have kernels.
         """

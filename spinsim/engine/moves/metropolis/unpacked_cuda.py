@@ -426,13 +426,13 @@ class UnpackedRounds(LaunchedRounds):
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
         """Launch the thread blocks of as many samples as are resident together, again and again."""
+        number, self._rounds = self._rounds, (self._rounds + count) % 2**32
         for first in range(0, self._samples, self.together):
             grid = self._groups, 1, min(self.together, self._samples - first)
             self._launch(
                 self._queue.stream, grid, self._threads, self._groups > 1, first_here=first,
-                told=(self._told.data.ptr, self._every, self._rounds), **arguments,
+                told=(self._told.data.ptr, self._every, number), **arguments,
             )  # fmt: skip
-        self._rounds = (self._rounds + count) % 2**32
 
 
 UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second

@@ -1,6 +1,7 @@
 """Replica-packed spins on a GPU.
 
-Lattices stay in shared memory for many sweeps, or several thread blocks share each in global memory.
+Few lattices are spread over the GPU; others stay in shared memory for many sweeps, or several thread blocks share each
+in global memory.
 """
 
 from __future__ import annotations
@@ -34,13 +35,12 @@ from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange import Ladder
 from spinsim.engine.moves.exchange_cuda import CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, TICKETS, Kind, Limits, kind_of
+from spinsim.engine.moves.metropolis.cuda_spread import SPREAD_THREADS, WORDS
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     COSTS,
     GLOBAL_THREADS,
-    SPREAD_THREADS,
     TILE_SITES,
     WARP,
-    WORDS,
     DegreeLattices,
     DegreeSweeper,
     DeviceTables,
@@ -79,7 +79,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     many = groups_by_degree(model)
     largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
-    plan.classes = plan.classes.shortened(*plan.used_tables)
+    plan.classes = plan.classes.without_gains(*plan.used_tables)
     queue = Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     if many:
@@ -219,13 +219,13 @@ class Spread:
         self._tables = tables  # the record holds addresses alone
         expression = lattices.expression("sweep_spread_replica", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_spread.cu", expression, {
-            **lattices.arguments, "dated": lattices.dated.words, "tables": tables.record,
+            **lattices.arguments, "dated": lattices.dated.array, "tables": tables.record,
             "first_sample": queue.first_sample, "first_block": queue.first_block, "half_sweep": np.uint64(0),
             "sweeps": np.uint32(0), "date": np.uint32(0),
         })  # fmt: skip
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
-        date, grid = self._lattices.dated.before(2 * sweeps), self._lattices.spread_grid
+        date, grid = self._lattices.dated.advance(2 * sweeps), self._lattices.spread_grid
         self._launch(self._stream, grid, SPREAD_THREADS, True, half_sweep=half_sweep, sweeps=sweeps, date=date)
 
 

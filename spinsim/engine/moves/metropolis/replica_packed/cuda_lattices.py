@@ -1,15 +1,14 @@
 """Replica-packed spins on a GPU, what kernels read of their models, and tables of given temperatures or of a ladder's.
 
-``state[sample, block, place, half]``; place i is site ``batches.order[i]``. Graphs whose degrees differ much stay in
-shared memory where they are small, others lie in global memory, and so do models whose energy has two terms, with one
-launch for each half-sweep.
+``state[sample, block, place, half]``; place i is site ``batches.order[i]``. Few lattices are spread over a GPU, others
+stay in shared memory or lie in global memory. Graphs whose degrees differ much stay in shared memory where they are
+small, others lie in global memory, and so do models whose energy has two terms, with one launch for each half-sweep.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from spinsim.engine.moves.metropolis.classes import (
     cheap_bits,
     empty_tables,
 )
+from spinsim.engine.moves.metropolis.cuda_spread import WORDS, DatedWords, blocks_of_lattice, fits_gpu
 from spinsim.engine.moves.metropolis.replica_packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan, TermPlan
 from spinsim.model.graph import MOST_TERMS
@@ -47,10 +47,8 @@ GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
 LADDER_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
 TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
 TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
-SPREAD_THREADS: Final = 128  # of each block of a lattice that is spread over the GPU
-SPREAD_BLOCKS: Final = 4  # of these on one multiprocessor
-SUMMED: Final = 3  # numbers of each lane that blocks of such a lattice add up
-WORDS: Final = LANES // 32  # of a place, a thread each there
+SUMS_A_LANE: Final = 3  # that blocks of a lattice that is spread over the GPU add up, two words each in turn
+SUM_PLACES: Final = 4 * LANES  # in memory, of one of them for all lanes
 
 BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
 MODEL: Final = struct_type(
@@ -167,7 +165,7 @@ class ReplicaLattices(CountedWords):
         shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
         fixed: True if kernels know how many bonds a site has.
         slots: Numbers of bonds that have a kernel each; 0: any number.
-        in_shared: True if lattices are swept in shared memory: they fit, and that is faster.
+        in_shared: True if lattices are swept in shared memory where they are not spread: they fit, and that is faster.
         arguments: What kernels take of them; those that take batches of any colours take ``in_colours`` too.
     """
 
@@ -224,6 +222,16 @@ class ReplicaLattices(CountedWords):
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
+    @property
+    def _most_places(self) -> int:
+        """Sites of the larger colour."""
+        return int(np.diff(self.plan.batches.first).max())
+
+    def are_spread(self, kinds: dict[int, Kind]) -> bool:
+        """Return True if lattices are fastest spread over the GPU: they are few, with one number of bonds a colour."""
+        samples, blocks = self.plan.shape[:2]
+        return self.in_halves(kinds) and fits_gpu(self._most_places, samples * blocks, self._queue.device)
+
     def in_halves(self, kinds: dict[int, Kind]) -> bool:
         """Return True if sites of two colours have one number of bonds and one kernel of a special case."""
         two = len(self.plan.batches.slots) == self.plan.colours == 2
@@ -233,30 +241,12 @@ class ReplicaLattices(CountedWords):
     def spread_grid(self) -> tuple[int, int, int]:
         """Blocks of lattices that are spread over the GPU: a thread has a word of each colour."""
         samples, blocks = self.plan.shape[:2]
-        return -(-WORDS * int(np.diff(self.plan.batches.first).max()) // SPREAD_THREADS), blocks, samples
-
-    def are_spread(self, kinds: dict[int, Kind]) -> bool:
-        """Return True if lattices are fastest spread over the GPU: they are few, with one number of bonds a colour."""
-        most = SPREAD_BLOCKS * multiprocessors(self._queue.device)
-        return self.in_halves(kinds) and prod(self.spread_grid) <= most
+        return blocks_of_lattice(self._most_places), blocks, samples
 
     @cached_property
     def dated(self) -> DatedWords:
-        """Words as such blocks read them."""
-        return DatedWords(self.plan.shape)
-
-
-class DatedWords:
-    """Words of 32 replicas, each beside the half-sweep up to which it is done, for launches one after the other."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        samples, blocks, sites = shape[:3]
-        self.words, self._date = cupy.zeros((samples, blocks, sites, WORDS), cupy.uint64), 1
-
-    def before(self, half_sweeps: int) -> int:
-        """The date at which a launch of so many half-sweeps begins: all words are older."""
-        date, self._date = self._date, (self._date + half_sweeps + 1) % 2**32
-        return date
+        """Words as such blocks read them, (samples, blocks, sites, 4)."""
+        return DatedWords((*self.plan.shape[:3], WORDS))
 
 
 SWEEPS_A_LAUNCH: Final = 1000

@@ -12,6 +12,7 @@ from spinsim.cuda.launch import Launch, record
 from spinsim.engine.cuda import LaunchedRounds
 from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, TICKETS, Kind
+from spinsim.engine.moves.metropolis.cuda_spread import SPREAD_THREADS
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     BLOCK_SUMS,
     BONDS,
@@ -20,8 +21,8 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     LANE_SUMS,
     NOTES,
     ROUND_TOTALS,
-    SPREAD_THREADS,
-    SUMMED,
+    SUM_PLACES,
+    SUMS_A_LANE,
     TALLIED_GROUPS,
     TALLY_BYTES,
     LadderTables,
@@ -29,6 +30,7 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     bond_groups,
     shared_bytes,
 )
+from spinsim.packing import LANES
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
@@ -96,6 +98,8 @@ def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bo
 class GlobalRounds(ReplicaRounds):
     """Rounds of samples whose lattice several thread blocks share."""
 
+    counts_in_sweeps = True
+
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(kinds, lattices, tables, **given)
         self._tiles, samples = int(lattices.tiles[self._slots].sum()), self._plan.model.samples
@@ -114,10 +118,6 @@ class GlobalRounds(ReplicaRounds):
     def _share(self) -> int:
         return self._lattices.sharing_blocks(self._launch, self._slots)
 
-    def most(self, sweeps: int) -> int:
-        """As many as of any rounds, but none without sweeps, which count bonds."""
-        return super().most(sweeps) if sweeps else 0
-
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
         """Launch the thread blocks that share samples, all resident at once."""
         self._launch(
@@ -135,23 +135,22 @@ class GlobalRounds(ReplicaRounds):
 class SpreadRounds(ReplicaRounds):
     """Rounds of few samples that are spread over the GPU each."""
 
+    counts_in_sweeps = True
+
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(kinds, lattices, tables, **given)
-        self._sums = [cupy.zeros((self._plan.model.samples, 2 * SUMMED, size), cupy.uint32) for size in (512, 128)]
+        samples = self._plan.model.samples
+        self._sums = [cupy.zeros((samples, 2 * SUMS_A_LANE, size), cupy.uint32) for size in (SUM_PLACES, LANES)]
         self._launch = self._ready("temper_spread", {
             "per_up": np.int64(self._plan.observables.energy.weights["up"]),
             "all_blocks": record(BLOCK_SUMS, sums=self._sums[0], before=self._sums[1]),
-            "dated": lattices.dated.words, "date": np.uint32(0),
+            "dated": lattices.dated.array, "date": np.uint32(0),
         })  # fmt: skip
-
-    def most(self, sweeps: int) -> int:
-        """As many as of any rounds, but none without sweeps, which find what bonds want."""
-        return super().most(sweeps) if sweeps else 0
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
         self._launch(
             self._queue.stream, self._lattices.spread_grid, SPREAD_THREADS, True,
-            date=self._lattices.dated.before(half_sweeps), **arguments,
+            date=self._lattices.dated.advance(half_sweeps), **arguments,
         )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def lone_bonds(fields: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.uin
     return sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8)
 
 
-FEW_BONDS: Final = 7  # so many and the spin are 16 classes
+FEW_BONDS: Final = 7  # so many and the spin are 16 classes at most
 FEW_UNITS: Final = 31  # so many without the spin are
 
 

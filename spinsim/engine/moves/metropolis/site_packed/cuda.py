@@ -39,10 +39,16 @@ from spinsim.engine.measuring.cuda_comparison import (
 )
 from spinsim.engine.measuring.cuda_comparison import THREADS as COMPARE_THREADS
 from spinsim.engine.measuring.sums import CudaCounting
-from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, ReplicaPlaces
+from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, GivenPlaces, ReplicaPlaces
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
+from spinsim.engine.moves.metropolis.cuda_spread import fits_gpu
 from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, Swept, launches
-from spinsim.engine.moves.metropolis.site_packed.cuda_words import SpreadSweeps, WordSweeps, fits_block, fits_gpu
+from spinsim.engine.moves.metropolis.site_packed.cuda_words import (
+    MeasuredWords,
+    SpreadSweeps,
+    WordSweeps,
+    fits_block,
+)
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab
@@ -383,7 +389,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: S
     def compare(tempering: CudaTempering, wanted: Quantities) -> Comparison:
         return compare_lattices(Compared(device, model, tempering, wanted), lattices)
 
-    sweeper = SiteSweeper(queue, lattices)
+    sweeper = SiteSweeper(queue, lattices, counting)
     parts = CudaParts(
         packing.Packing.SITE,
         queue,
@@ -505,25 +511,31 @@ Sweeps = SharedSweeps | RowSweeps | WordSweeps | SpreadSweeps
 
 
 class SiteSweeper(CudaSweeper):
-    """A ``CudaSweeper`` of site-packed words, of which a round of tempering takes several launches."""
+    """A ``CudaSweeper`` of site-packed words.
 
-    def __init__(self, queue: Queue, lattices: SiteLattices) -> None:
+    A launch takes many measurements of replicas that are alone, and one step of a round of tempering of several.
+    """
+
+    def __init__(self, queue: Queue, lattices: SiteLattices, counting: CudaCounting) -> None:
         self.colours, self.tasks = lattices.plan.colours, lattices.count
-        self._queue, self._lattices, self._plan = queue, lattices, lattices.plan
+        self._queue, self._lattices, self._plan, self._counting = queue, lattices, lattices.plan, counting
         self._sweeps: Sweeps
         self._lay: Launch | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         values = check_beta(beta, self._plan.replicas)
         arrays = [cupy.asarray(array) for array in self._plan.tables(values[None])]
-        self._sweeps, self._lay = self._sweeps_at(arrays, self._plan.kind(values)), None
+        self._sweeps, self._lay, self.rounds = self._sweeps_at(arrays, self._plan.kind(values)), None, None
 
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
         of_one = plan.tables(np.zeros((1, 1)))  # at any temperature: for its shapes and types
         always, planes, thresholds = arrays = [cupy.empty((*parts, *a.shape[2:]), a.dtype) for a in of_one]
-        self._sweeps = self._sweeps_at(arrays, plan.kind(beta))
+        self._sweeps, self.rounds = self._sweeps_at(arrays, plan.kind(beta)), None
+        is_alone = plan.replicas == 1 and isinstance(self._sweeps, WordSweeps | SpreadSweeps)
+        if is_alone and not isinstance(places, GivenPlaces):
+            self.rounds = MeasuredWords(self._swept(arrays, plan.kind(beta)), places, self._counting)
         self._limits = certain, limits = [cupy.asarray(a) for a in plan.limits(beta)]
         self._lay = Launch(self._queue.device, "tempering/lay_tables.cu", "lay_uniform_tables", {
             "always": always, "planes": planes, "thresholds": thresholds,
@@ -537,15 +549,19 @@ class SiteSweeper(CudaSweeper):
         is_small = alone or fits_gpu(plan.groups, self.tasks, self._queue.device)
         if lattices.fills_groups and not (is_small and plan.groups == plan.all_groups):
             return SharedSweeps(self._queue, lattices, tables, kind)
+        swept = self._swept(tables, kind)
+        if alone:
+            return WordSweeps(swept)
+        return SpreadSweeps(swept) if is_small else RowSweeps(swept, THREADS)
+
+    def _swept(self, tables: list[Any], kind: Kind) -> Swept:
+        lattices, plan = self._lattices, self._plan
         given = {
             "state": lattices.present, "rows": lattices.any_rows, "signs": lattices.arguments["signs"],
             "tables": tables_record(plan, tables),
         }  # fmt: skip
         rule = lattices.dimension, lattices.is_signed, plan.has_field
-        swept = Swept(self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan))
-        if alone:
-            return WordSweeps(swept)
-        return SpreadSweeps(swept) if is_small else RowSweeps(swept, THREADS)
+        return Swept(self._queue, given, plan.shape, rule, kind, half_sweeps_a_launch(plan))
 
     def lay_tables(self) -> None:
         if self._lay is not None:

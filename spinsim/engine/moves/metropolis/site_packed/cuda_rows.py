@@ -33,11 +33,15 @@ class Swept(NamedTuple):
     most: int  # half-sweeps of a launch
 
     def ready(self, file: str, name: str, **own: Any) -> Launch:
-        """A kernel with all arguments; ``own`` are those that it has besides."""
+        """A kernel of half-sweeps with all arguments; ``own`` are those that it has besides."""
+        return self.ready_for(file, name, half_sweep=np.uint64(0), half_sweeps=np.uint32(1), **own)
+
+    def ready_for(self, file: str, name: str, **own: Any) -> Launch:
+        """A kernel of anything that sweeps, likewise."""
         queue, expression = self.queue, instance(name, *self.rule, int(self.kind), self.queue.rng_rounds)
         return Launch(queue.device, file, expression, {
             **self.arguments, "first_sample": queue.first_sample, "first_replica": queue.first_block,
-            "half_sweep": np.uint64(0), "half_sweeps": np.uint32(1), "key": queue.keys, **own,
+            "key": queue.keys, **own,
         })  # fmt: skip
 
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 import numpy as np
 
-from spinsim.cuda.device import cupy, multiprocessors
+from spinsim.cuda.device import cupy
+from spinsim.cuda.launch import ADDRESS, SIZE, record, struct_type
+from spinsim.engine.cuda import LaunchedRounds
+from spinsim.engine.measuring.cuda import MOST_AT_ONCE, NOTHING
+from spinsim.engine.measuring.sums import CudaCounting
+from spinsim.engine.moves.exchange_cuda import CudaTempering
+from spinsim.engine.moves.metropolis.cuda_spread import (
+    SPREAD_THREADS,
+    WORDS,
+    DatedWords,
+    blocks_of_lattice,
+)
+from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import LANE_SUMS, NOTES
 from spinsim.engine.moves.metropolis.site_packed.cuda_rows import Swept, launches
 
 FILE: Final = "metropolis/site_packed_words.cu"
-WORDS: Final = 4  # of a group
+MEASURING: Final = "tempering/measure_words.cu"
+SCRATCH: Final = struct_type(words=ADDRESS, most=SIZE)
 WORD_THREADS: Final = 256  # of a block that has a lattice for itself, at most
 SHARED_THREADS: Final = 128  # of one that has several
 MOST_TOGETHER: Final = SHARED_THREADS // WORDS  # lattices of a block
-SPREAD_THREADS: Final = 128  # of each of the blocks that share a lattice
-SPREAD_BLOCKS: Final = 4  # of these on one multiprocessor
 
 
 def fits_block(groups: int) -> bool:
@@ -23,21 +35,28 @@ def fits_block(groups: int) -> bool:
     return WORDS * groups <= WORD_THREADS
 
 
-def fits_gpu(groups: int, lattices: int, device: int) -> bool:
-    """Return True if a GPU has a resident thread for each word of a colour of all lattices."""
-    blocks = lattices * -(-WORDS * groups // SPREAD_THREADS)
-    return blocks <= SPREAD_BLOCKS * multiprocessors(device)
+def blocks_of_several(swept: Swept) -> tuple[tuple[int, int, int], int]:
+    """Grid and threads of a block where blocks have one small lattice or several."""
+    samples, replicas, _, groups, _ = swept.shape
+    words, lattices = WORDS * groups, samples * replicas
+    together = max(1, SHARED_THREADS // words)
+    return (-(-lattices // together), 1, 1), -(-min(lattices, together) * words // 32) * 32
+
+
+def blocks_of_one(swept: Swept) -> tuple[int, int, int]:
+    """Grid of blocks that share a lattice."""
+    samples, replicas, _, groups, _ = swept.shape
+    return blocks_of_lattice(groups), replicas, samples
 
 
 class WordSweeps:
     """Sweeps of small lattices, one or several to a block."""
 
     def __init__(self, swept: Swept) -> None:
-        samples, replicas, _, groups, _ = swept.shape
-        words, lattices = WORDS * groups, samples * replicas
-        together = max(1, SHARED_THREADS // words)
-        self._stream, self._most, self._grid = swept.queue.stream, swept.most, (-(-lattices // together), 1, 1)
-        self._threads = -(-min(lattices, together) * words // 32) * 32
+        samples, replicas = swept.shape[:2]
+        lattices = samples * replicas
+        self._stream, self._most = swept.queue.stream, swept.most
+        self._grid, self._threads = blocks_of_several(swept)
         counts = {"replicas": np.uint32(replicas), "lattices": np.uint32(lattices)}
         self._launch = swept.ready(FILE, "sweep_words", **counts)
 
@@ -50,17 +69,45 @@ class SpreadSweeps:
     """Sweeps of few lattices by all of the GPU."""
 
     def __init__(self, swept: Swept) -> None:
-        samples, replicas, colours, groups, _ = swept.shape
-        words = WORDS * groups
-        self._stream, self._most = swept.queue.stream, swept.most
-        self._grid = -(-words // SPREAD_THREADS), replicas, samples
-        self._date = 1
-        dated = cupy.zeros((samples, replicas, colours, words), cupy.uint64)
-        self._launch = swept.ready(FILE, "sweep_spread", dated=dated, date=np.uint32(0))
+        self._stream, self._most, self._grid = swept.queue.stream, swept.most, blocks_of_one(swept)
+        self._dated = DatedWords((*swept.shape[:-1], WORDS))
+        self._launch = swept.ready(FILE, "sweep_spread", dated=self._dated.array, date=np.uint32(0))
 
     def sweep(self, half_sweeps: int, half_sweep: int) -> None:
         for several, first in launches(half_sweeps, half_sweep, self._most):
+            date = self._dated.advance(several)
             self._launch(
-                self._stream, self._grid, SPREAD_THREADS, True, half_sweep=first, half_sweeps=several, date=self._date
+                self._stream, self._grid, SPREAD_THREADS, True, half_sweep=first, half_sweeps=several, date=date
             )
-            self._date = (self._date + several + 1) % 2**32
+
+
+class MeasuredWords(LaunchedRounds):
+    """Rounds of one replica of each sample, with measurements between them: at one temperature nothing is exchanged."""
+
+    counts_in_sweeps = True
+
+    def __init__(self, swept: Swept, tempering: CudaTempering, counting: CudaCounting) -> None:
+        no_tables = SimpleNamespace(are_laid=True)  # that exchanges would change
+        super().__init__(swept.queue, 2, tempering, no_tables, counting, max(1, swept.most // 2))
+        self._is_small, samples = fits_block(swept.shape[3]), swept.shape[0]
+        given = {
+            "exchange": tempering.record, "sums": np.zeros((), LANE_SUMS), "first_half_sweep": np.uint64(0),
+            "sweeps": np.uint32(0), "rounds": np.uint32(0), "notes": np.zeros((), NOTES), "measured": NOTHING,
+        }  # fmt: skip
+        if self._is_small:
+            self._grid, self._threads = blocks_of_several(swept)
+            self._launch = swept.ready_for(MEASURING, "measure_words", samples=np.uint32(samples), **given)
+            return
+        self._grid, self._threads = blocks_of_one(swept), SPREAD_THREADS
+        self._dated, numbers = DatedWords((*swept.shape[:-1], WORDS)), MOST_AT_ONCE + 1
+        self._added = cupy.zeros((samples, numbers, 2), cupy.uint64)  # the record holds addresses alone
+        scratch = record(SCRATCH, words=self._added, most=numbers)
+        self._launch = swept.ready_for(
+            MEASURING, "measure_spread", dated=self._dated.array, date=np.uint32(0), scratch=scratch, **given
+        )
+
+    def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
+        del arguments["first_round"]  # of exchanges
+        if not self._is_small:
+            arguments["date"] = self._dated.advance(half_sweeps)
+        self._launch(self._queue.stream, self._grid, self._threads, not self._is_small, **arguments)
