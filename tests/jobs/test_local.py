@@ -83,6 +83,7 @@ def interrupted(space: ss.Ising, path, **settings) -> ss.QuantumResult:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spinsim.engine.cpu.AT_ONCE", 2)  # so that a short run tells of its updates often enough
+        patch.setattr("spinsim.engine.measuring.cuda.SMALL_BYTES", 0)
         with pytest.raises(KeyboardInterrupt):
             ss.quantum(space, **settings, out=path, checkpoint_every=0.0, on_updates=stop)
     part = ss.load(path)
