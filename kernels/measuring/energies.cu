@@ -93,18 +93,19 @@ __global__ __launch_bounds__(THREADS) void widen_energies(const u64* numbers, si
     if (!threadIdx.x) range[0] = low, range[1] = high;
 }
 
-// Adds each of the measurements, `size` words apart, to a block; moments in units of 1 / scale. each thread every `chains`-th chain.
-__global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size_t size, u32 chains, Energies to, u64 block,
+// Adds each of the measurements, `size` words apart, to its block of 2^shift; `number` came before. Moments are in units of 1 / scale, and
+// each thread has every `chains`-th chain.
+__global__ __launch_bounds__(THREADS) void add_energies(const u64* numbers, size_t size, u32 chains, Energies to, u64 number, u32 shift,
                                                         double scale) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     if (column >= to.samples * to.places) return;
-    const size_t begin = blockIdx.z % chains;
-    numbers += blockIdx.z / chains * size;
-    const u32 shift = shift_of(to.range[2 * sample], to.range[2 * sample + 1], to.bins);
+    const size_t begin = blockIdx.z % chains, mine = blockIdx.z / chains, block = to.blocks > 1 ? number + mine >> shift : 0;
+    numbers += mine * size;
+    const u32 narrow = shift_of(to.range[2 * sample], to.range[2 * sample + 1], to.bins);
     const size_t block_of_sample = block * to.samples + sample, row = to.blocks * to.samples;
     const auto bin_of = [&](size_t rows, long long level, size_t bins) {
-        return (rows * row + block_of_sample) * bins + ((level >> shift) & (bins - 1));
+        return (rows * row + block_of_sample) * bins + ((level >> narrow) & (bins - 1));
     };
     const auto of_copy = [&](size_t copy) { return to.level(numbers, sample, copy, place); };
     const auto of_pair = [&](size_t p) { return of_copy(to.pairs[p].x) + of_copy(to.pairs[p].y); };

@@ -83,7 +83,7 @@ __device__ __forceinline__ void follow(double c, u64 number, double* sums, doubl
 
 // Adds a term of a sample at a place. Chains come in turn, as sums depend on their order.
 __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32 number_of_term, size_t sample, size_t place,
-                                         u64 number, u64 block, u64 level_block, u64 coldest_block) {
+                                         u64 number, u64 block, u64 coldest_block) {
     const Term& term = to.terms[number_of_term];
     const size_t columns = to.samples * to.places, column = sample * to.places + place;
     const int power = (int)term.power;
@@ -98,7 +98,7 @@ __device__ __forceinline__ void add_term(const u64* numbers, const Sums& to, u32
     double *to_own = nullptr, *sums = nullptr, *squares = nullptr, *open = nullptr, *to_first = nullptr, first = 0;
     if (has_own) to_own = to.copy_sums + ((term.own * to.samples + sample) * to.copies) * to.places + place;
     if (follows) {
-        const size_t levels = ((term.followed * to.level_blocks + level_block) * LEVELS) * columns + column;
+        const size_t levels = ((term.followed * to.level_blocks + (to.level_blocks > 1 ? block : 0)) * LEVELS) * columns + column;
         sums = to.level_sums + levels, squares = to.level_squares + levels;
         open = to.level_open + term.followed * LEVELS * columns + column;
         to_first = to.first_value + term.followed * columns + column;
@@ -157,20 +157,19 @@ __device__ __forceinline__ void add_walks(const u64* numbers, const Sums& to, u6
     }
 }
 
-// Adds `count` measurements, `size` words apart and in turn, to these blocks; `number` came before. All of a thread's sums are its
-// own, so that it need not wait for others between two measurements.
+// Adds `count` measurements, `size` words apart and in turn, to blocks of 2^shift each; `number` came before. All of a thread's sums are
+// its own, so that it need not wait for others between two measurements.
 __global__ __launch_bounds__(THREADS) void add_measurements(const u64* numbers, size_t size, u32 count, Sums to, u64 number,
-                                                            u64 block, u64 level_block, u64 coldest_block,
-                                                            u64 walk_block) {
+                                                            u32 block_shift, u32 coldest_shift, u32 walk_shift) {
     const size_t column = blockIdx.x * (size_t)THREADS + threadIdx.x;
     const size_t sample = column / to.places, place = column % to.places;
     const bool is_there = column < to.samples * to.places;
 #pragma unroll 1
     for (u32 k = 0; k < count; ++k, numbers += size, ++number) {
         if (blockIdx.y == to.term_count + to.histogram_count)
-            add_walks(numbers, to, walk_block);
+            add_walks(numbers, to, number >> walk_shift);
         else if (is_there && blockIdx.y < to.term_count)
-            add_term(numbers, to, blockIdx.y, sample, place, number, block, level_block, coldest_block);
+            add_term(numbers, to, blockIdx.y, sample, place, number, number >> block_shift, number >> coldest_shift);
         else if (is_there)
             count_overlaps(numbers, to, to.histograms[blockIdx.y - to.term_count], sample, place);
     }

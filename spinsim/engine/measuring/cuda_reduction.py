@@ -25,8 +25,8 @@ from spinsim.engine.measuring.reduction import (
     Tables,
     blocks_of,
     is_halved,
-    left_in_block,
-    left_in_unit,
+    left_in_succession,
+    lengths_of_blocks,
     tables_of,
 )
 from spinsim.engine.measuring.reduction import SUMS as ENERGY_SUMS
@@ -181,25 +181,27 @@ class CudaEnergies:
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._ready, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
         self._chains = min(max(reduced.copies, reduced.pairs), _MOST_CHAINS)
-        of_measurements = {"chains": np.uint32(self._chains), "block": np.uint64(0), "scale": np.float64(0)}
+        of_measurements = {
+            "chains": np.uint32(self._chains), "number": np.uint64(0), "shift": np.uint32(0), "scale": np.float64(0)
+        }  # fmt: skip
         self._add = Launch(device, _FILE, "add_energies", buffers | of_measurements)
         self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
 
-    def add(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
-        """Queue adding measurements of one block and unit behind a stream's work; ``number`` came before.
+    def add(self, stream: Any, numbers: int, count: int, number: int, shift: int) -> None:
+        """Queue adding measurements of one unit, 2^shift a block, behind a stream's work; ``number`` came before.
 
         What the stream does until ``join`` goes on beside it: neither fills the device.
         """
         self._ready.record(stream)
         self._stream.wait_event(self._ready)
-        self._queue(self._stream, numbers, count, number, block)
+        self._queue(self._stream, numbers, count, number, shift)
         self._done.record(self._stream)
 
     def join(self, stream: Any) -> None:
         """Let a stream wait for what was added."""
         stream.wait_event(self._done)
 
-    def _queue(self, stream: Any, numbers: int, count: int, number: int, block: int) -> None:
+    def _queue(self, stream: Any, numbers: int, count: int, number: int, shift: int) -> None:
         reduced, energies = self._reduced, self._energies
         if is_halved(number):
             for sums in self._sums:
@@ -209,7 +211,7 @@ class CudaEnergies:
         columns = -(-reduced.model.samples * reduced.places // THREADS)
         grid = columns, len(reduced.terms) + 1 + (energies.pair_rows > 0), count * self._chains
         scale = ldexp(1.0, energies.exponent(number))
-        self._add(stream, grid, THREADS, numbers=numbers, block=block, scale=scale)
+        self._add(stream, grid, THREADS, numbers=numbers, number=number, shift=shift, scale=scale)
 
 
 MOST_HISTOGRAMS: Final = 2
@@ -321,8 +323,8 @@ class CudaReduction:
             )  # fmt: skip
             launch = Launch(self._device, "measuring/reduce.cu", "add_measurements", {
                 "numbers": np.uint64(0), "size": np.uint64(buffer.size), "count": np.uint32(0), "to": to,
-                "number": np.uint64(0), "block": np.uint64(0), "level_block": np.uint64(0),
-                "coldest_block": np.uint64(0), "walk_block": np.uint64(0),
+                "number": np.uint64(0),
+                **dict.fromkeys(("block_shift", "coldest_shift", "walk_shift"), np.uint32(0)),
             })  # fmt: skip
             if reduced.energies is not None:
                 self._energies[buffer.wanted] = CudaEnergies(
@@ -338,9 +340,7 @@ class CudaReduction:
         stream.wait_event(self._added)  # measurements of other kinds come by other streams
         done = 0
         while done < count:
-            blocks = self.reduced.blocks, self.reduced.coldest_blocks, self.reduced.walk_blocks
-            several = min(count - done, *(left_in_block(each, self.measurements) for each in blocks))
-            several = min(several, left_in_unit(self.measurements))
+            several = left_in_succession(self.reduced, self.measurements, count - done)
             self._add(stream, buffer, numbers + 8 * buffer.size * done, several)
             done += several
         words = buffer.words
@@ -348,17 +348,18 @@ class CudaReduction:
         self._added.record(stream)
 
     def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
-        """Queue adding measurements of one block."""
+        """Queue adding measurements, of which the first alone may merge blocks or halve sums."""
         launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
-        blocks, merged = blocks_of(reduced, number)
-        self._merge_blocks(stream, merged)
+        self._merge_blocks(stream, blocks_of(reduced, number)[1])
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
-        in_blocks = blocks._asdict()
-        energy_block = in_blocks.pop("energy_block")
+        block, coldest, walk = (length.bit_length() - 1 for length in lengths_of_blocks(reduced, number))
         energies = self._energies.get(buffer.wanted)
         if energies is not None:
-            energies.add(stream, numbers, count, number, energy_block)
-        launch(stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number, **in_blocks)
+            energies.add(stream, numbers, count, number, block)
+        launch(
+            stream, (*grid, 1), THREADS, numbers=numbers, count=count, number=number,
+            block_shift=block, coldest_shift=coldest, walk_shift=walk,
+        )  # fmt: skip
         if energies is not None:
             energies.join(stream)
         self.measurements += count

@@ -463,19 +463,27 @@ def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
     return Blocks(block, block if has_level_blocks else 0, coldest, walk, energy_block), merged
 
 
+def lengths_of_blocks(reduced: Reduced, number: int) -> tuple[int, int, int]:
+    """Return how many measurements ``block``, ``coldest_block`` and ``walk_block`` have from number ``number`` on."""
+    block, coldest, walk = (block_length(blocks, number + 1) for blocks in _families(reduced))
+    return block, coldest, walk
+
+
+def left_in_succession(reduced: Reduced, number: int, most: int) -> int:
+    """Return how many measurements from this one on, at most so many, come before blocks are merged or sums halved."""
+    lengths = lengths_of_blocks(reduced, number)
+    until_merged = (length * blocks - number for length, blocks in zip(lengths, _families(reduced), strict=True))
+    return min(most, left_in_unit(number), *until_merged)
+
+
+def _families(reduced: Reduced) -> tuple[int, int, int]:
+    return reduced.blocks, reduced.coldest_blocks, reduced.walk_blocks
+
+
 def blocks_in_succession(reduced: Reduced, number: int, most: int) -> npt.NDArray[np.int64]:
-    """Return blocks of measurements from this one on, (measurements, 5): ``most``, or fewer up to the next merging."""
-    families = reduced.blocks, reduced.coldest_blocks, reduced.walk_blocks
-    lengths = [block_length(blocks, number + 1) for blocks in families]
-    until_merged = min(length * blocks - number for length, blocks in zip(lengths, families, strict=True))
-    several = np.arange(number, number + min(most, until_merged, left_in_unit(number)))
-    block, coldest, walk = (several // length for length in lengths)
+    """Return blocks of measurements from this one on, (measurements, 5), as ``left_in_succession`` has them."""
+    several = np.arange(number, number + left_in_succession(reduced, number, most))
+    block, coldest, walk = (several // length for length in lengths_of_blocks(reduced, number))
     has_energy_blocks = reduced.energies is not None and reduced.energies.blocks > 1
     in_blocks = block, block * (reduced.level_blocks > 1), coldest, walk, block * has_energy_blocks
     return np.stack(in_blocks, axis=1)
-
-
-def left_in_block(blocks: int, number: int) -> int:
-    """Return how many measurements from this one on, counted from 0, belong to its block without any merging."""
-    length = block_length(blocks, number + 1)
-    return length - number % length
