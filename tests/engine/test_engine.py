@@ -22,6 +22,7 @@ from engines import (
 from spinsim.engine import Dynamics, check_run, choose_packing, create_engine
 from spinsim.engine.layouts.replica_packed_cuda import place_of
 from spinsim.engine.measuring.sums import Counts
+from spinsim.engine.moves.metropolis import cuda_spread
 from spinsim.engine.moves.metropolis.replica_packed import cpu as packed_engine
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     PLACE,
@@ -109,7 +110,8 @@ def test_rows_in_memory_of_all_kinds(
 ) -> None:
     monkeypatch.setattr(cuda_site, "fits_block", lambda *sizes: way == "words")
     monkeypatch.setattr(cuda_site, "fits_gpu", lambda *sizes: way == "spread")
-    monkeypatch.setattr(cuda_words, "SPREAD_THREADS", 32)  # of several blocks
+    for module in (cuda_spread, cuda_words):
+        monkeypatch.setattr(module, "SPREAD_THREADS", 32)  # of several blocks
     run_both("cuda", ANY_ROWS[name](), 3, np.array([0.2, 0.5, 1.0]), (1, 3))
 
 
