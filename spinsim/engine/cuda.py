@@ -39,7 +39,7 @@ class LaunchedRounds(ABC):
 
     Args:
         tables: Temperatures of the ladder's places as sweeps read them, which rounds leave as they were: ``are_laid``
-            tells if they are those of the present places.
+            tells if they are those of the present places. None where there are no exchanges.
         counting: Takes the sums of the state in which a launch ends.
     """
 
@@ -60,10 +60,12 @@ class LaunchedRounds(ABC):
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
         self._queue_rounds(rounds, sweeps, half_sweep, notes=NO_NOTES)
 
-    def measured(self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements) -> None:
-        """Queue a launch of ``rounds`` rounds before each of the measurements."""
-        notes = into.address(0), into.state_copies.address(0), rounds
-        self._queue_rounds(into.several * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
+    def measured(
+        self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements, numbers: range
+    ) -> None:
+        """Queue a launch of ``rounds`` rounds before each of the measurements of these numbers."""
+        notes = into.address(numbers.start), into.state_copies.address(numbers.start), rounds
+        self._queue_rounds(len(numbers) * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
     def _queue_rounds(self, rounds: int, sweeps: int, half_sweep: int, **notes: Any) -> None:
         half_sweeps = rounds * sweeps * self._colours
@@ -73,7 +75,8 @@ class LaunchedRounds(ABC):
         )  # fmt: skip
         self._tempering.round += rounds
         self._counting.left_at(half_sweep + half_sweeps)
-        self._tables.are_laid = False
+        if self._tables is not None:
+            self._tables.are_laid = False
 
     @abstractmethod
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
@@ -254,7 +257,7 @@ class CudaEngine(Engine):
         tempering, many = self._on_ladder().tempering, self._sweeper.rounds
         most = many.most(sweeps) if many is not None else 0
         with self._queue.here():
-            if many is None and tempering.ladder.temperatures == 1:
+            if not most and tempering.ladder.temperatures == 1:
                 self._temper_without_exchanges(tempering, rounds, sweeps)
                 return
             while many is not None and most and rounds:
@@ -304,11 +307,14 @@ class CudaEngine(Engine):
         return begun
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
-        """Temper and measure, in one launch where it takes all rounds."""
-        many, all_rounds = self._sweeper.rounds, into.several * rounds
-        if many is not None and 0 < all_rounds <= many.most(sweeps):
-            many.measured(rounds, sweeps, self.half_sweep, measuring, into)
-            self.half_sweep += all_rounds * sweeps * self.colours
+        """Temper and measure, as many times in one launch as it takes rounds."""
+        many = self._sweeper.rounds
+        together = many.most(sweeps) // rounds if many is not None and rounds else 0
+        if many is not None and together:
+            for first in range(0, into.several, together):
+                numbers = range(first, min(first + together, into.several))
+                many.measured(rounds, sweeps, self.half_sweep, measuring, into, numbers)
+                self.half_sweep += len(numbers) * rounds * sweeps * self.colours
             return
         for k in range(into.several):
             self.temper(rounds, sweeps)

@@ -169,6 +169,15 @@ def test_measurements_in_succession_are_those_of_single_ones(device: str, name: 
 
 
 @pytest.mark.parametrize("name", SPLIT)
+def test_a_launch_takes_as_many_measurements_as_it_has_rounds(
+    device: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of two rounds each where a launch has five, so that two launches make them."""
+    monkeypatch.setattr("spinsim.engine.cuda.LaunchedRounds.most", lambda *_: 5)
+    test_measurements_in_succession_are_those_of_single_ones(device, name, OVERLAPS_ONLY)
+
+
+@pytest.mark.parametrize("name", SPLIT)
 def test_a_ladder_and_given_temperatures_take_turns(device: str, name: str) -> None:
     beta = ladder(1.0, 2.4, 4)
     engines = [create_engine(SPLIT[name](), 8, Dynamics(), where) for where in ("cpu", device)]

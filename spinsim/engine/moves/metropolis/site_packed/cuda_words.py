@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
@@ -87,8 +86,7 @@ class MeasuredWords(LaunchedRounds):
     counts_in_sweeps = True
 
     def __init__(self, swept: Swept, tempering: CudaTempering, counting: CudaCounting) -> None:
-        no_tables = SimpleNamespace(are_laid=True)  # that exchanges would change
-        super().__init__(swept.queue, 2, tempering, no_tables, counting, max(1, swept.most // 2))
+        super().__init__(swept.queue, 2, tempering, None, counting, max(1, swept.most // 2))
         self._is_small, samples = fits_block(swept.shape[3]), swept.shape[0]
         given = {
             "exchange": tempering.record, "sums": np.zeros((), LANE_SUMS), "first_half_sweep": np.uint64(0),
