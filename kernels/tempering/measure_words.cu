@@ -162,7 +162,7 @@ __global__ __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS) void measure_spread(
         }
         if (!last && !noted) continue;
         const int note = noted ? (int)(done / (u32)notes.every) : -1;
-        if (threadIdx.x < 3) counts[threadIdx.x] = 0;
+        if (threadIdx.x == 0) counts[0] = counts[1] = counts[2] = 0;  // by the thread that has read those before
         __syncthreads();
         if (there) {
             Ones::of(mine, other, wanted, own.used).add_to(counts);

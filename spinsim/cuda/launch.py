@@ -70,9 +70,10 @@ class Fields:
             self.size += -(-self.sizes[name] * dtype.itemsize // 8)
 
     def split(self, words: Any) -> dict[str, Any]:
-        octets = words.view(np.uint8)
+        """The arrays of a buffer, or of several (..., words), then with the same axes before their own."""
+        octets, before = words.view(np.uint8), words.shape[:-1]
         return {
-            name: octets[first:end].view(dtype).reshape(shape)
+            name: octets[..., first:end].view(dtype).reshape(*before, *shape)
             for name, (first, end, dtype, shape) in self._places.items()
         }
 

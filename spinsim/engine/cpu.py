@@ -29,7 +29,7 @@ from spinsim.engine.moves.exchange import (
 )
 from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
-from spinsim.engine.protocols import Begun, Engine, LadderMeasurement, Reduction, Spins
+from spinsim.engine.protocols import Begun, Engine, Reduction, Spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
@@ -299,11 +299,12 @@ class CpuEngine(Engine):
     def temper_together(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
         reduction: Reduction | None = None,
-    ) -> LadderMeasurement | None:  # fmt: skip
+    ) -> Begun:  # fmt: skip
         words = self._sweeper.words_of_round(sweeps) if rounds else None
         if words is None or not self._are_small(count, count * rounds * words, wanted, reduction):
             return None
-        return self._in_succession(count, rounds, sweeps, wanted, reduction, True).together
+        together = self._in_succession(count, rounds, sweeps, wanted, reduction, True).together
+        return lambda: together
 
     def _in_succession(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None, is_read: bool

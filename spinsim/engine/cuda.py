@@ -306,6 +306,19 @@ class CudaEngine(Engine):
                 begun += measuring.close(measurements, self._state, reduction, own)
         return begun
 
+    def temper_together(
+        self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
+        reduction: Reduction | None = None,
+    ) -> Begun:  # fmt: skip
+        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        with self._queue.here():
+            measuring = self._on_ladder().measuring.of(wanted)
+            if count > self.at_once or not measuring.are_small(count):
+                return None
+            measurements = measuring.open(self._state.present, count)
+            self._temper_into(measuring, measurements, rounds, sweeps)
+            return measuring.close_together(measurements, self._state, reduction)
+
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
         """Temper and measure, as many times in one launch as it takes rounds."""
         many = self._sweeper.rounds

@@ -184,10 +184,10 @@ class Engine(Protocol):
     def temper_together(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
         reduction: Reduction | None = None,
-    ) -> LadderMeasurement | None:  # fmt: skip
+    ) -> Begun:  # fmt: skip
         """Do what ``temper_measured`` does, of a small problem, with all measurements in arrays (count, samples, ...).
 
-        Its spins and exchange are those of the last. None, with nothing done, where each is made by itself.
+        Spins and exchange are those of the last. None, with nothing done, where each is made by itself.
         """
         return None
 

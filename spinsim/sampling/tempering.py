@@ -214,6 +214,10 @@ def _frame(number: int, every: int, later: Callable[[], LadderMeasurement]) -> T
     return TemperFrame(number, (number + 1) * every, later())
 
 
+def _frames(first: int, several: int, every: int, later: Callable[[], LadderMeasurement]) -> TemperFrames:
+    return TemperFrames(first, several, every, later())
+
+
 def _temper(
     engine: Engine,
     beta: npt.NDArray[np.float64],
@@ -251,7 +255,7 @@ def _temper(
             how = several, rounds, times.swap_every, wanted, reduction
             of_all = engine.temper_together(*how) if together else None
             if of_all is not None:
-                waiting.append(partial(TemperFrames, step, several, every, of_all))
+                waiting.append(partial(_frames, step, several, every, of_all))
             else:
                 fetched = [is_yielded(number) for number in range(step, step + several)]
                 asked = engine.temper_measured(*how, fetched)

@@ -107,6 +107,24 @@ class TestOnAGpu:
                 np.testing.assert_array_equal(one().spins(0, 1), expected.spins(0, 1))
         assert_same(reduction, host)
 
+    @pytest.mark.parametrize("name", RUNS)
+    def test_measurements_together_are_those_of_single_ones(self, where: str, name: str) -> None:
+        run, several = RUNS[name], 3
+        (engine, reduced), (other, _) = begin(run, "cuda"), begin(run, "cpu")
+        reduction, host = engine.reduction(reduced), HostReduction(reduced)
+        assert engine.temper_together(engine.at_once + 1, 1, 1, run.wanted, reduction) is None  # which have no room
+        of_all = engine.temper_together(several, 1, 1, run.wanted, reduction)
+        engine.temper(1, 1)
+        assert of_all is not None
+        together, single = of_all(), measure(other, run.wanted, several, host)
+        for k, expected in enumerate(single):
+            for field in ("energy", "magnetization", "staggered_magnetization", "holder", "energy_by_term"):
+                np.testing.assert_array_equal(getattr(together, field)[k], getattr(expected, field), field)
+            np.testing.assert_equal([of_all[k] for of_all in together.correlations], list(expected.correlations))
+        np.testing.assert_equal(together.exchange, single[-1].exchange)
+        np.testing.assert_array_equal(together.spins(0, engine.replicas - 1), single[-1].spins(0, engine.replicas - 1))
+        assert_same(reduction, host)
+
     def test_several_kinds_of_measurements_are_added_up_together(self, where: str) -> None:
         run = RUNS["overlaps-alone"]
         engine, reduced = begin(run, "cuda")

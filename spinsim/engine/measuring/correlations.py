@@ -150,15 +150,22 @@ def compared(
 
 
 def by_kind(values: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
-    """Numbers (samples, compared, n) of pairs of copies, ``shape`` (samples, pairs, temperatures), and of copies."""
-    samples, pairs, temperatures = shape
-    each, first = values.shape[2], pairs * temperatures
-    copies = values.shape[1] // temperatures - pairs
-    of_pairs, of_copies = values[:, :first], values[:, first:]
-    return of_pairs.reshape(*shape, each), of_copies.reshape(samples, copies, temperatures, each)
+    """Numbers (..., compared, n) of pairs of copies, (..., pairs, temperatures, n), and of copies likewise.
+
+    ``shape`` is (samples, pairs, temperatures).
+    """
+    _, pairs, temperatures = shape
+    *before, all_compared, each = values.shape
+    first = pairs * temperatures
+    of_pairs, of_copies = values[..., :first, :], values[..., first:, :]
+    copies = all_compared // temperatures - pairs
+    return (
+        of_pairs.reshape(*before, pairs, temperatures, each),
+        of_copies.reshape(*before, copies, temperatures, each),
+    )
 
 
 def modes_by_kind(modes: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
-    """Modes (samples, compared, axes) of overlaps and of spins; these have no axes where they were not asked for."""
+    """Modes (..., compared, axes) of overlaps and of spins; these have no axes where they were not asked for."""
     of_overlaps, of_copies = by_kind(modes, shape)
-    return of_overlaps, of_copies if of_spins else np.empty((shape[0], copies, shape[2], 0))
+    return of_overlaps, of_copies if of_spins else np.empty((*modes.shape[:-2], copies, shape[2], 0))

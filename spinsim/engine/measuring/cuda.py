@@ -218,9 +218,30 @@ class Measuring:
         self, written: Measurements, state: CudaState, reduction: CudaReduction | None, fetched: Sequence[bool]
     ) -> list[Begun]:
         """Compare copies, add measurements up and start to fetch some of them; the functions returned wait."""
+        rows, state_copies = [k for k in range(written.several) if fetched[k]], written.state_copies
+        to_queue = self._compare(written, reduction)
+        if not rows:
+            self._totals.give_back(written.totals)
+            return [None] * written.several
+        numbers = self._totals.fetch(written.totals, to_queue, range(rows[0], rows[-1] + 1))
+        return [
+            partial(self._read, numbers, k, state_copies.spins(k, state)) if k in rows else None
+            for k in range(written.several)
+        ]
+
+    def close_together(self, written: Measurements, state: CudaState, reduction: CudaReduction | None) -> Begun:
+        """``close``, but the function returned gives all measurements in arrays (several, samples, ...)."""
+        numbers = self._totals.fetch(written.totals, self._compare(written, reduction), range(written.several))
+        return partial(self._read, numbers, None, written.state_copies.spins(written.several - 1, state))
+
+    def are_small(self, several: int) -> bool:
+        """True if so many measurements are read faster as arrays of all of them than one by one."""
+        return several > 1 and 8 * several * self._fields.size <= SMALL_BYTES
+
+    def _compare(self, written: Measurements, reduction: CudaReduction | None) -> Callable[[Any], None] | None:
+        """Compare copies and add measurements up, or return what is to be queued for that beside later sweeps."""
         state_copies = written.state_copies
         state_copies.made.record(self._sweeps)
-        rows = [k for k in range(written.several) if fetched[k]]
 
         def compare(stream: Any) -> None:
             together = self._comparison.at_once
@@ -232,24 +253,19 @@ class Measuring:
                 reduction.queue(stream, self.buffer, written.address(0), state_copies.address(0), written.several)
             state_copies.compared.record(stream)
 
+        if reduction is None:
+            return compare
         # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
         # multiprocessor takes a kernel of another share of shared memory only when those of the sweeps have left it.
-        if reduction is not None:
-            compare(self._sweeps)
-        if not rows:
-            self._totals.give_back(written.totals)
-            return [None] * written.several
-        more = compare if reduction is None else None
-        numbers = self._totals.fetch(written.totals, more, range(rows[0], rows[-1] + 1))
-        return [
-            partial(self._read, numbers, k, state_copies.spins(k, state)) if k in rows else None
-            for k in range(written.several)
-        ]
+        compare(self._sweeps)
+        return None
 
-    def _read(self, fetched: Fetched, number: int, spins: Spins) -> LadderMeasurement:
+    def _read(self, fetched: Fetched, number: int | None, spins: Spins) -> LadderMeasurement:
+        """One measurement, or all of them."""
         fields = self._fields.split(fetched(number))
         correlations = self._comparison.correlations(fields)
-        exchange = Exchange(**{name: fields[name] for name in Exchange._fields})
+        last = {name: fields[name] if number is not None else fields[name][-1] for name in Exchange._fields}
+        exchange = Exchange(**last)
         return LadderMeasurement(
             fields["energy"], fields["magnetization"], fields["staggered_magnetization"], fields["holder"], exchange,
             correlations, spins, fields.get("energy_by_term", fields["energy"][..., None]),

@@ -265,14 +265,15 @@ class Comparison:
 
     def correlations(self, measured: dict[str, Any]) -> Correlations:
         compared, ladder = self.compared, self.compared.tempering.ladder
-        samples, _, temperatures = compared.shape
-        none = (samples, compared.pairs + ladder.replicas, 0)
+        before = measured["in_time"].shape[:-2]  # (samples,), or measurements too
+        none = (*before, compared.pairs + ladder.replicas, 0)
         modes = measured["modes"] if self.axes else np.empty(none)
         powers = measured["powers"] if compared.powers else np.empty(none, np.int64)
-        in_time = measured["in_time"].reshape(samples, ladder.copies, temperatures, -1 if compared.times else 0)
+        by_place = *before, ladder.copies, ladder.temperatures
+        in_time = measured["in_time"].reshape(*by_place, -1 if compared.times else 0)
         of_spins = compared.wanted.magnetization_modes
         kinds = *modes_by_kind(modes, compared.shape, ladder.copies, of_spins), *by_kind(powers, compared.shape)
-        even = measured["even_in_time"].reshape(*in_time.shape[:3], -1 if compared.wanted.even else 0)
+        even = measured["even_in_time"].reshape(*by_place, -1 if compared.wanted.even else 0)
         return Correlations(
             measured["overlap"], measured["link_overlap"], *kinds, in_time, even, measured["link_overlap_in_space"]
         )
