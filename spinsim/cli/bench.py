@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from spinsim.cli import flags
 from spinsim.cli.flags import Flag, Real, Whole, check_repeats
-from spinsim.cli.saying import say
+from spinsim.cli.saying import say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 
@@ -62,7 +64,7 @@ def machine(device: str, threads: int | None) -> str:
 
     if device == "cuda":
         return names()[0]
-    return f"CPU {llvm.get_host_cpu_name()}, {threads or available_threads()} threads"
+    return f"CPU {llvm.get_host_cpu_name()}, {count(threads or available_threads(), 'thread')}"
 
 
 def warm_up(
@@ -95,6 +97,7 @@ def warm_up(
 
 
 Repeats = Annotated[int, Whole(help="Runs of each case.")]
+AsJson = Annotated[bool, Flag("--json", help="Print the rates as one JSON object.")]
 
 
 def _settings(**names: str) -> Callable[[], Mapping[str, Setting]]:
@@ -115,6 +118,41 @@ def _settings(**names: str) -> Callable[[], Mapping[str, Setting]]:
 _OF_MACHINE: Final = _settings(run="device threads")
 _OF_TEMPERING: Final = _settings(run="device threads rng_rounds", temper="measure_every swap_every")
 _OF_ENGINE: Final = _settings(run="device threads rng_rounds")
+
+
+class Table:
+    """Rows of a benchmark, printed as they come, or as one JSON object in the end, with what they were made by."""
+
+    def __init__(self, as_json: bool, repeats: int, device: str, threads: int | None, words: str) -> None:
+        from spinsim.engine import resolve_device
+
+        check_repeats(repeats)
+        self._as_json, self._repeats, self._machine = as_json, repeats, machine(resolve_device(device), threads)
+        self._rows: list[dict[str, Any]] = []
+        self.say(f"{self._machine}; {words}")
+
+    def say(self, *lines: str) -> None:
+        """Print lines that stand above or below the rows, where these are printed."""
+        if not self._as_json:
+            say(*lines)
+
+    def row(self, line: str, **numbers: Any) -> None:
+        """Take in a row: what is printed, and its numbers by name."""
+        self._rows.append(numbers)
+        self.say(line)
+
+    def end(self) -> None:
+        """Print the object, where that is asked for."""
+        if self._as_json:
+            from spinsim import __version__
+
+            about = {"command": _command(), "machine": self._machine, "date": date.today().isoformat()}
+            say_json({**about, "spinsim": __version__, "repeats": self._repeats, "rows": self._rows})
+
+
+def _command() -> str:
+    """The command as it was typed, but for the flag that asks for JSON."""
+    return " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
 
 
 @flags.taking(_OF_MACHINE)
@@ -221,6 +259,7 @@ def metropolis(
     given: flags.Given,
     repeats: Repeats = 5,
     one_lattice: Annotated[bool, Flag("--one-lattice", help="One replica of one lattice, by size.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
 
@@ -229,18 +268,23 @@ def metropolis(
     from spinsim.benchmark.sweeps import metropolis_rates
 
     run = flags.filled(given, _OF_ENGINE())
-    _head(repeats, **run)
+    table = _table(as_json, repeats, **run)
     row = "{:28}{:>8}{:>9}  {:15}{:>6}{:>12}{:>10}   {:22}{:>10}   {}".format
     head = "case", "samples", "replicas", "packing", "cores", "updates/ns", "per core"
-    say(row(*head, "range", "measuring", "others"))
+    table.say(row(*head, "range", "measuring", "others"))
     for rate in metropolis_rates(repeats=repeats, one_lattice=one_lattice, **run):
         size = rate.case.name, rate.samples, rate.case.replicas, rate.packing, rate.cores
         rates = f"{rate.rates.median:.3f}", f"{rate.rates.median / rate.cores:.3f}", rate.rates.span
-        say(row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference))
+        table.row(
+            row(*size, *rates, f"{100 * rate.measuring:.1f}%", rate.case.reference), case=rate.case.name,
+            samples=rate.samples, replicas=rate.case.replicas, packing=rate.packing, cores=rate.cores,
+            **rate.rates._asdict(), measuring=rate.measuring,
+        )  # fmt: skip
+    table.end()
 
 
 @flags.taking(_OF_TEMPERING)
-def temper(given: flags.Given, repeats: Repeats = 5) -> None:
+def temper(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
     """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
 
     Energies, magnetisations and overlaps are measured; for models of space and time also correlations at 16 times. The
@@ -250,39 +294,46 @@ def temper(given: flags.Given, repeats: Repeats = 5) -> None:
     from spinsim.benchmark.sweeps import temper_rates
 
     run = flags.filled(given, _OF_TEMPERING())
-    _head(repeats, **{name: run[name] for name in ("device", "threads", "rng_rounds")})
+    table = _table(as_json, repeats, **{name: run[name] for name in ("device", "threads", "rng_rounds")})
     row = "{:40}{:>8}{:>13}{:>7}  {:15}{:>12}   {:22}{:>13}{:>8}{:>14}{:>8}   {}".format
     head = "case", "samples", "temperatures", "copies", "packing", "updates/ns", "range", "sweeps alone", "share"
-    say(row(*head, "correlations", "share", "others"))
+    table.say(row(*head, "correlations", "share", "others"))
     for rate in temper_rates(repeats=repeats, **run):
         size = rate.case.name, rate.samples, rate.case.ladder[2], rate.case.copies, rate.packing
         rates = [f"{one:.3f}" for one in (rate.rates.median, rate.raw, rate.correlations)]
         shares = [f"{100 * one / rate.raw:.1f}%" for one in (rate.rates.median, rate.correlations)]
-        say(row(*size, rates[0], rate.rates.span, rates[1], shares[0], rates[2], shares[1], rate.case.reference))
+        table.row(
+            row(*size, rates[0], rate.rates.span, rates[1], shares[0], rates[2], shares[1], rate.case.reference),
+            case=rate.case.name, samples=rate.samples, temperatures=rate.case.ladder[2], copies=rate.case.copies,
+            packing=rate.packing, **rate.rates._asdict(), sweeps_alone=rate.raw, correlations=rate.correlations,
+        )  # fmt: skip
+    table.end()
 
 
 @flags.taking(_OF_MACHINE)
-def jobs(given: flags.Given, repeats: Repeats = 5) -> None:
+def jobs(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
     """Whole commands as users type them, beside the rate of the engine that they drive, in attempted updates/ns.
 
     The engine sweeps and exchanges without measuring; the command measures, analyses and writes its file. Its time is
     that from start to end.
     """
     from spinsim.benchmark.jobs import job_rates
-    from spinsim.engine import resolve_device
 
-    check_repeats(repeats)
     run = flags.filled(given, _OF_MACHINE())
-    say(f"{machine(resolve_device(run['device']), run['threads'])}; engine: median of {repeats} runs, command: one run")
+    table = Table(as_json, repeats, **run, words=f"engine: median of {repeats} runs, command: one run")
     row = "{:34}{:>10}{:>10}{:>8}{:>9}{:>9}".format
-    say(row("case", "engine", "command", "share", "seconds", "file/MB"))
+    table.say(row("case", "engine", "command", "share", "seconds", "file/MB"))
     for rate in job_rates(repeats=repeats, **run):
         rates = f"{rate.engine:.4g}", f"{rate.command:.4g}", f"{100 * rate.share:.1f}%"
-        say(row(rate.case.name, *rates, f"{rate.seconds:.1f}", f"{rate.file_bytes / 1e6:.1f}"))
+        table.row(
+            row(rate.case.name, *rates, f"{rate.seconds:.1f}", f"{rate.file_bytes / 1e6:.1f}"), case=rate.case.name,
+            engine=rate.engine, command=rate.command, seconds=rate.seconds, file_bytes=rate.file_bytes,
+        )  # fmt: skip
+    table.end()
 
 
 @flags.taking(_OF_ENGINE)
-def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
+def scaling(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
     """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
 
     They are attempted spin updates in a nanosecond, of transfer matrices amplitudes of a product. In a weak case each
@@ -292,20 +343,21 @@ def scaling(given: flags.Given, repeats: Repeats = 5) -> None:
     from spinsim.benchmark.scaling import scaling_rates
 
     run = flags.filled(given, _OF_ENGINE())
-    _head(repeats, **run)
+    table = _table(as_json, repeats, **run)
     row = "{:40}{:8}{:>7}{:>12}  {:12}{:22}{:>10}{:>11}".format
-    say(row("case", "growth", "devices", "a ns", "unit", "range", "times one", "of linear"))
+    table.say(row("case", "growth", "devices", "a ns", "unit", "range", "times one", "of linear"))
     for rate in scaling_rates(repeats=repeats, **run):
         of_case, median = (rate.case.name, rate.case.growth, rate.devices), f"{rate.rates.median:.3f}"
         gains = f"{rate.gain:.3f}", f"{100 * rate.gain / rate.devices:.1f}%"
-        say(row(*of_case, median, rate.case.unit, rate.rates.span, *gains))
+        table.row(
+            row(*of_case, median, rate.case.unit, rate.rates.span, *gains), case=rate.case.name,
+            growth=rate.case.growth, devices=rate.devices, unit=rate.case.unit, **rate.rates._asdict(), gain=rate.gain,
+        )  # fmt: skip
+    table.end()
 
 
-def _head(repeats: int, device: str, threads: int | None, rng_rounds: int) -> None:
-    from spinsim.engine import resolve_device
-
-    check_repeats(repeats)
-    say(f"{machine(resolve_device(device), threads)}; Philox of {rng_rounds} rounds; median of {repeats} runs")
+def _table(as_json: bool, repeats: int, device: str, threads: int | None, rng_rounds: int) -> Table:
+    return Table(as_json, repeats, device, threads, f"Philox of {rng_rounds} rounds; median of {repeats} runs")
 
 
 def gemm(

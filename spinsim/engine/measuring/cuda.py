@@ -16,7 +16,7 @@ from spinsim.cuda.launch import ADDRESS, SIZE, Fetched, Fields, Launch, Totals, 
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cpu import Integers, shape_of_sums
-from spinsim.engine.measuring.cuda_comparison import AT_ONCE, Comparison
+from spinsim.engine.measuring.cuda_comparison import AT_ONCE, MOST_AT_ONCE, SMALL_BYTES, Comparison
 from spinsim.engine.measuring.cuda_reduction import Buffer, CudaReduction
 from spinsim.engine.measuring.sums import CudaCounting, Linear
 from spinsim.engine.moves.exchange import Exchange, Ladder
@@ -273,8 +273,6 @@ class Measuring:
 
 
 MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
-SMALL_BYTES: Final = 2**22  # of copies of small states, of which more are made in succession
-MOST_AT_ONCE: Final = 64
 
 
 class LadderMeasuring:

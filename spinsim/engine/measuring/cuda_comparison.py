@@ -85,6 +85,8 @@ BLOCKS: Final = 3  # on one multiprocessor, as registers allow
 SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
 SUMS_BYTES: Final = 2**28  # of samples that are compared in one launch
 AT_ONCE: Final = 10  # measurements in succession that are compared and added up together
+MOST_AT_ONCE: Final = 64  # of a small problem
+SMALL_BYTES: Final = 2**22  # of the states of all of these, of their numbers, or of their sums
 
 
 class Part(NamedTuple):
@@ -166,12 +168,14 @@ class PartSums:
     """The sums of parts on the device, of as many samples as are compared ``together`` in one launch.
 
     Of each part they are uint32 (samples, segments, compared); None where its total alone is wanted. Samples are those
-    of one measurement, or of ``measurements`` in succession.
+    of one measurement, or of ``measurements`` in succession, where these are compared together.
     """
 
-    def __init__(self, compared: Compared, parts: list[Part], measurements: int = 1) -> None:
-        self.parts, self.measurements = parts, measurements
+    def __init__(self, compared: Compared, parts: list[Part], in_succession: bool = False) -> None:
         bytes_a_sample = 4 * sum(part.segments * part.compared for part in parts if not part.is_total)
+        small = SMALL_BYTES // max(1, bytes_a_sample * compared.model.samples)
+        measurements = max(AT_ONCE, min(MOST_AT_ONCE, small)) if in_succession else 1
+        self.parts, self.measurements = parts, measurements
         self.together = min(
             measurements * compared.model.samples, max(1, SUMS_BYTES // max(1, bytes_a_sample)), GRID_LIMIT
         )
@@ -352,7 +356,7 @@ def compare_replicas(
     in_layers = any(part.are_slices for part in parts)
     more, of_time = _listed_in_time(compared, compared.times if in_time is None else (), in_layers)
     items, parts = items + more, parts + of_time
-    part_sums = PartSums(compared, parts, AT_ONCE if in_time is None and products is None else 1)
+    part_sums = PartSums(compared, parts, in_succession=in_time is None and products is None)
     return Comparison(
         compared, part_sums, ListCounting(compared, part_sums, items, kernel, width, columns, place), in_time, products
     )

@@ -26,7 +26,6 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.site_packed import seams_of, signs_shape
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cuda_comparison import (
-    AT_ONCE,
     GRID_LIMIT,
     SUCCESSIVE,
     TILE,
@@ -311,7 +310,7 @@ MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
 def compare_lattices(comparison: Compared, lattices: SiteLattices) -> Comparison:
     sites = comparison.model.sites
     parts = [Part(side, sites // side, comparison.count, axis) for axis, side in enumerate(comparison.sides)]
-    sums = PartSums(comparison, parts, AT_ONCE)
+    sums = PartSums(comparison, parts, in_succession=True)
     return Comparison(comparison, sums, LatticeCounting(comparison, sums, lattices))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from spinsim.cuda.device import cupy
 from spinsim.cuda.launch import ADDRESS, SIZE, record, struct_type
 from spinsim.engine.cuda import LaunchedRounds
-from spinsim.engine.measuring.cuda import MOST_AT_ONCE, NOTHING
+from spinsim.engine.measuring.cuda import NOTHING
+from spinsim.engine.measuring.cuda_comparison import MOST_AT_ONCE
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import CudaTempering
 from spinsim.engine.moves.metropolis.cuda_spread import (
