@@ -249,6 +249,7 @@ def _temper(
         enough = min(most, to_move) // every
         several = min(engine.at_once, enough, times.measurements - step) if step >= 0 == begun else 0
         several = several if energies is wanted else 0  # each of these is asked for what it is to compare
+        frames = several  # that they are yielded in
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
@@ -256,6 +257,7 @@ def _temper(
             of_all = engine.temper_together(*how) if together else None
             if of_all is not None:
                 waiting.append(partial(_frames, step, several, every, of_all))
+                frames = 1
             else:
                 fetched = [is_yielded(number) for number in range(step, step + several)]
                 asked = engine.temper_measured(*how, fetched)
@@ -274,7 +276,7 @@ def _temper(
         done += count
         moves.apply(engine, done, beta)
         stop = pause()
-        behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * several)  # a GPU goes on meanwhile
+        behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * frames)  # a GPU goes on meanwhile
         while len(waiting) > behind:
             yield waiting.popleft()()
         if stop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ def test_a_line_for_each_case(capsys, monkeypatch, what: str, cases: dict[str, o
     assert outcome.status == 0
     assert outcome.out.count("small one") == 2
     assert outcome.out.rstrip().endswith("of others")
+    told = json.loads(run(capsys, monkeypatch, "bench", what, "--device", "cpu", "--repeats", 3, "--json").out)
+    assert told["command"] == f"spinsim bench {what} --device cpu --repeats 3"
+    assert [row["case"] for row in told["rows"]] == ["small one"] * 2
+    assert all(row["slowest"] <= row["median"] <= row["fastest"] for row in told["rows"])
 
 
 def test_whole_commands_beside_their_engine(capsys, monkeypatch) -> None:

@@ -1,0 +1,40 @@
+"""Tables of the programs beside, printed as text or, with ``--json``, as an object for docs/benchmarks/results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+def processor() -> str:
+    """The processor's name as LLVM has it."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_host_cpu_name())
+
+
+def report(about: str, rows: Iterable[dict[str, Any]], programs: tuple[str, ...]) -> None:
+    """Print rows of the same names, as they come; ``programs`` are the distributions whose versions are told."""
+    if "--json" in sys.argv:
+        told = {
+            "command": f"python benchmarks/{Path(sys.argv[0]).name}",
+            "machine": f"CPU {processor()}, one core",
+            "date": date.today().isoformat(),
+            "about": about,
+            "versions": {name: version(name) for name in ("spinsim-ising", *programs)},
+        }
+        print(json.dumps({**told, "rows": list(rows)}))
+        return
+    print(f"{about}; {processor()}")
+    widths: dict[str, int] = {}
+    for row in rows:
+        texts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
+        if not widths:
+            widths = {name: max(len(name), len(text), 12) + 2 for name, text in texts.items()}
+            print("".join(f"{name:>{width}}" for name, width in widths.items()))
+        print("".join(f"{texts[name]:>{width}}" for name, width in widths.items()), flush=True)
