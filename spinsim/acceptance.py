@@ -73,9 +73,8 @@ def acceptance(
 
     ``cost`` is in quanta, ``beta`` is times the quantum, and both broadcast; cost 0 has the given probability.
     """
-    cost, beta = np.broadcast_arrays(cost, np.asarray(beta, np.float64))
     with np.errstate(over="ignore"):  # infinity is large enough
-        exponent = np.minimum(beta * np.maximum(cost, 0).astype(np.float64), LARGEST_EXPONENT)
+        exponent = np.minimum(np.multiply(beta, np.maximum(cost, 0).astype(np.float64)), LARGEST_EXPONENT)
     mantissa, power = exp_reduced(-exponent)
     probability = np.where(cost == 0, zero_acceptance, np.ldexp(mantissa, power.astype(np.int64)))
     return _as_thresholds(np.where(cost < 0, 1.0, probability))

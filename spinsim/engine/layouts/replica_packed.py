@@ -29,6 +29,8 @@ SweepPart = Callable[[int, int, tuple[int, int], int, int, int], None]
 """Sweeps so many times, from a half-sweep on, in colours from the first to before the second, one of the parts that
 share the block of a sample: (count, half_sweep, colours, part, sample, block)."""
 
+_PREPARED: Final = 64  # calls of kernels that are kept ready
+
 
 class Blocks:
     """The state of a packed engine: a task for each (sample, block), or several that share its sites.
@@ -49,6 +51,7 @@ class Blocks:
         self.count, self.total, self.nbytes = shape[0] * shape[1], self.state.size // 2, self.state.nbytes
         self.parts = max(1, threads.count // self.count) if large else 1
         self._threads, self._read, self._read_all = threads, read, read_all
+        self._prepared: dict[tuple[int, int, int], tuple[object, Callable[..., None]]] = {}
 
         def start(_: int, sample: int, block: int) -> None:
             words = self.state[sample, block].reshape(len(numbers), -1, 2)
@@ -82,6 +85,17 @@ class Blocks:
             if prepare is not None:
                 prepare(colour)
             self.each(partial(sweep_part, 1, each, (colour, colour + 1)), self.parts)
+
+    def prepared(
+        self, where: tuple[int, int, int], tables: object, prepare: Callable[[], Callable[..., None]]
+    ) -> Callable[..., None]:
+        """What ``prepare`` makes for a part, sample and block; of few blocks it is kept as long as ``tables`` are."""
+        if self.count * self.parts > _PREPARED:
+            return prepare()
+        known = self._prepared.get(where)
+        if known is None or known[0] is not tables:
+            known = self._prepared[where] = tables, prepare()
+        return known[1]
 
     def words_of(self, samples: slice) -> Words:
         return np.asarray(self.state[samples])

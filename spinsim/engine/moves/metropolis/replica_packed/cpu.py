@@ -245,19 +245,25 @@ class ReplicaSweeper(CpuSweeper):
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
     ) -> None:
         """Sweep a part of a block, as ``Blocks.sweep`` asks for it."""
-        plan, tables = self._plan, self._tables_of(sample)
-        arguments = (
-            self._blocks.state[sample, block], plan.batches, plan.batches.signs[sample % len(plan.batches.signs)],
-            tuple(array[block % len(array)] for array in tables), plan.lanes[block],
-            (plan.dynamics.counter_block(sample, block), *self._source), np.uint64(half_sweep), count,
-            (*colours, part, self._blocks.parts),
-        )  # fmt: skip
+        plan = self._plan
+        sweep = self._blocks.prepared((part, sample, block), self._tables, partial(self._prepared, sample, block))
+        times = np.uint64(half_sweep), count, (*colours, part, self._blocks.parts)
         if plan.by_degree:
-            sweep_by_degree(*arguments, self._cheap_bits, plan.starts[sample % len(plan.starts)])
+            sweep(*times, self._cheap_bits, plan.starts[sample % len(plan.starts)])
         elif plan.counts_of_class is not None:
-            sweep_wide(*arguments, *plan.counts_of_class)
+            sweep(*times, *plan.counts_of_class)
         else:
-            sweep_packed(*arguments)
+            sweep(*times)
+
+    def _prepared(self, sample: int, block: int) -> Callable[..., None]:
+        """The kernel with what stays the same as long as the tables do: annealing calls it again and again."""
+        plan = self._plan
+        kernel = sweep_by_degree if plan.by_degree else sweep_packed if plan.counts_of_class is None else sweep_wide
+        return kernel.given(
+            self._blocks.state[sample, block], plan.batches, plan.batches.signs[sample % len(plan.batches.signs)],
+            tuple(array[block % len(array)] for array in self._tables_of(sample)), plan.lanes[block],
+            (plan.dynamics.counter_block(sample, block), *self._source),
+        )  # fmt: skip
 
     def words_of_round(self, sweeps: int) -> int | None:
         """None where threads share a block in each half-sweep."""

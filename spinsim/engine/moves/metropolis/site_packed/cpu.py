@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim import packing, rng
-from spinsim.acceptance import check_beta
+from spinsim.acceptance import check_beta, check_one_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, KeptWords
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed import Blocks
@@ -19,6 +19,7 @@ from spinsim.engine.layouts.site_packed import Halo, Words, count_lattices, coun
 from spinsim.engine.measuring.cpu_lattices import CpuLatticeComparison
 from spinsim.engine.measuring.sums import Counts
 from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times
+from spinsim.engine.moves.metropolis.classes import lay_one_temperature
 from spinsim.engine.moves.metropolis.site_packed.sweep import sweep_site, temper_lattices
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables, sides_of
 from spinsim.engine.update import Slab
@@ -128,7 +129,18 @@ class SiteSweeper(CpuSweeper):
         self._rounds: Callable[..., None] | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        self._tables = self._plan.tables(check_beta(beta, self._plan.replicas)[None])
+        plan = self._plan
+        if np.ndim(beta) > 0:
+            self._tables = plan.tables(check_beta(beta, plan.replicas)[None])
+            return
+        self._tables = self._of_all  # as annealing does, again and again
+        by_replica = (array[0][:, None] for array in self._tables)
+        scaled = check_one_beta(beta) * plan.model.quantum
+        lay_one_temperature(plan.classes.costs[:1], scaled, plan.dynamics.zero_acceptance, *by_replica)
+
+    @cached_property
+    def _of_all(self) -> SiteTables:
+        return self._plan.tables(np.zeros((1, self._plan.replicas)))
 
     def set_ladder(self, ladder: Ladder) -> None:
         self._of_ladder, self._rounds = self._plan.tables(ladder.beta[None]), None
@@ -144,14 +156,19 @@ class SiteSweeper(CpuSweeper):
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, replica: int
     ) -> None:
-        mine = slice(replica, replica + 1)
-        sweep_site(
-            self.lattices.words[sample, replica], self.lattices.halo.of(sample, replica), self.lattices.sides,
-            self.lattices.seams, self.lattices.signs_of(sample),
-            tuple(array[sample % len(array), mine] for array in self._tables), self._plan.first_group,
-            (self._plan.dynamics.counter_block(sample, replica), *self._source), np.uint64(half_sweep), count,
-            (*colours, part, self._blocks.parts), self._wide,
+        where = part, sample, replica
+        sweep = self._blocks.prepared(where, self._tables, partial(self._prepared, sample, replica))
+        sweep(np.uint64(half_sweep), count, (*colours, part, self._blocks.parts), self._wide)
+
+    def _prepared(self, sample: int, replica: int) -> Callable[..., None]:
+        """The kernel with what stays the same as long as the tables do."""
+        mine, lattices = slice(replica, replica + 1), self.lattices
+        prepared: Callable[..., None] = sweep_site.given(
+            lattices.words[sample, replica], lattices.halo.of(sample, replica), lattices.sides, lattices.seams,
+            lattices.signs_of(sample), tuple(array[sample % len(array), mine] for array in self._tables),
+            self._plan.first_group, (self._plan.dynamics.counter_block(sample, replica), *self._source),
         )  # fmt: skip
+        return prepared
 
     def words_of_round(self, sweeps: int) -> int | None:
         """None where threads share a lattice in each half-sweep, or slabs do."""
