@@ -191,7 +191,7 @@ def test_tables_of_one_temperature_are_those_of_a_ladder_of_one(field: int, zero
         want = tables_of(classes, np.full(100, beta), zero_acceptance)
         found = empty_tables(classes, 1, 100)
         arrays = [(rows[0] for rows in (t.always, t.planes, t.thresholds)) for t in (found, want)]
-        last = lay_one_temperature(classes.costs, beta, zero_acceptance, *arrays[0])
+        last = lay_one_temperature(classes.costs, zero_acceptance, *arrays[0], beta)
         for name in ("always", "planes", "thresholds"):
             np.testing.assert_array_equal(getattr(found, name), getattr(want, name), err_msg=f"{name} at {beta}")
         limits = Limits(*acceptance(classes.costs[..., None], beta, zero_acceptance))

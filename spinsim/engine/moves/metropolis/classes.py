@@ -260,7 +260,7 @@ NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=
 
 
 @kernel
-def lay_one_temperature(costs, beta, zero_acceptance, always, planes, thresholds):  # type: ignore[no-untyped-def]
+def lay_one_temperature(costs, zero_acceptance, always, planes, thresholds, beta):  # type: ignore[no-untyped-def]
     """``Tables`` (blocks, ...) for one temperature; returns the last class, of the cheapest first, with bits in planes.
 
     ``costs`` (table, class) are flip costs in quanta, ``beta`` is the inverse temperature times the quantum. The

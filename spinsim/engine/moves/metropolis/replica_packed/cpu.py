@@ -217,13 +217,19 @@ class ReplicaSweeper(CpuSweeper):
             self._cheap_bits = cheap_bits(limits) if plan.by_degree else 0
             return
         self._tables = self._of_all  # as annealing does, again and again: a block's tables serve all
-        scaled = check_one_beta(beta) * plan.model.quantum
-        last = lay_one_temperature(classes.costs, scaled, plan.dynamics.zero_acceptance, *self._tables_of(0))
-        self._cheap_bits = bits_up_to(last)
+        self._cheap_bits = bits_up_to(self._lay_one(check_one_beta(beta) * plan.model.quantum))
 
     @cached_property
     def _of_all(self) -> Tables:
         return empty_tables(self._plan.classes, 1, 1)
+
+    @cached_property
+    def _lay_one(self) -> Callable[[float], int]:
+        tables, dynamics = self._of_all, self._plan.dynamics
+        lay: Callable[[float], int] = lay_one_temperature.given(
+            self._plan.classes.costs, dynamics.zero_acceptance, tables.always[0], tables.planes[0], tables.thresholds[0]
+        )
+        return lay
 
     def set_ladder(self, ladder: Ladder) -> None:
         self._limits, self._rounds = self._plan.limits(ladder.beta), None
@@ -259,11 +265,12 @@ class ReplicaSweeper(CpuSweeper):
         """The kernel with what stays the same as long as the tables do: annealing calls it again and again."""
         plan = self._plan
         kernel = sweep_by_degree if plan.by_degree else sweep_packed if plan.counts_of_class is None else sweep_wide
-        return kernel.given(
+        prepared: Callable[..., None] = kernel.given(
             self._blocks.state[sample, block], plan.batches, plan.batches.signs[sample % len(plan.batches.signs)],
             tuple(array[block % len(array)] for array in self._tables_of(sample)), plan.lanes[block],
             (plan.dynamics.counter_block(sample, block), *self._source),
         )  # fmt: skip
+        return prepared
 
     def words_of_round(self, sweeps: int) -> int | None:
         """None where threads share a block in each half-sweep."""

@@ -134,13 +134,19 @@ class SiteSweeper(CpuSweeper):
             self._tables = plan.tables(check_beta(beta, plan.replicas)[None])
             return
         self._tables = self._of_all  # as annealing does, again and again
-        by_replica = (array[0][:, None] for array in self._tables)
-        scaled = check_one_beta(beta) * plan.model.quantum
-        lay_one_temperature(plan.classes.costs[:1], scaled, plan.dynamics.zero_acceptance, *by_replica)
+        self._lay_one(check_one_beta(beta) * plan.model.quantum)
 
     @cached_property
     def _of_all(self) -> SiteTables:
         return self._plan.tables(np.zeros((1, self._plan.replicas)))
+
+    @cached_property
+    def _lay_one(self) -> Callable[[float], int]:
+        by_replica = (array[0][:, None] for array in self._of_all)
+        lay: Callable[[float], int] = lay_one_temperature.given(
+            self._plan.classes.costs[:1], self._plan.dynamics.zero_acceptance, *by_replica
+        )
+        return lay
 
     def set_ladder(self, ladder: Ladder) -> None:
         self._of_ladder, self._rounds = self._plan.tables(ladder.beta[None]), None
