@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 import warnings
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -31,14 +31,17 @@ _SOON = "20"  # 2^20 cycles without work, after which threads of OpenBLAS sleep;
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}
 _COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
 _COMMANDS |= {"check": check, "devices": devices, "warm-up": warm_up}
-app = typer.Typer(cls=group_of(_COMMANDS), pretty_exceptions_enable=False, rich_markup_mode=None)
+_HELP: Final = {"help_option_names": ["-h", "--help"]}  # of all commands
+app = typer.Typer(
+    cls=group_of(_COMMANDS), context_settings=_HELP, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 app.add_typer(bench, name="bench")
 
 
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("-V", "--version", help="Print the version and leave.")] = False,
 ) -> None:
     """Exact, reproducible Monte Carlo of Ising models and spin glasses."""
     if version:
