@@ -172,7 +172,9 @@ def _width(column: Sequence[str]) -> int:
 
 
 @public
-def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
+def table(
+    run: Run | Iterable[Run], by: str = "temperature", columns: str | Sequence[str] | None = None
+) -> pd.DataFrame:
     """Averages of a run, or of several below each other, as a pandas table.
 
     The rows depend on ``by``:
@@ -199,36 +201,55 @@ def table(run: Run | Iterable[Run], by: str = "temperature") -> pd.DataFrame:
     Args:
         run: A result, or a file that spinsim wrote; or a list of these.
         by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``.
+        columns: Averages to show, each with its error: their names, or ``main`` for the few that say most of the model,
+            as ``spinsim analyze`` prints them. By default all of them, those few first.
 
     Returns:
         The table, with the units of its columns in ``attrs["units"]``.
 
     Raises:
-        InputError: where pandas is not installed, for another ``by``, as ``load``, and for too few measurements.
+        InputError: where pandas is not installed, for another ``by``, as ``load``, for too few measurements, and for a
+            column that the table lacks.
     """
     try:
         import pandas as pd
     except ImportError as error:
         raise InputError("pandas is missing: install spinsim-ising[xarray] to use table()") from error
     if isinstance(run, Result | str | os.PathLike):
-        result = _result(run)
-        return arranged(pd.DataFrame(job_of(result.job).report.columns(result, by)))
-    try:
-        runs = list(run)
-    except TypeError as error:
-        raise WrongTypeError(f"a {type(run).__name__} is no run: give a result, a file, or a list of these") from error
-    if not runs:
-        raise InputError("no runs are given: give a result, a file, or a list of these")
-    return arranged(pd.concat([pd.DataFrame(_named_columns(one, by)) for one in runs], ignore_index=True))
+        results = [_result(run)]
+        whole = arranged(pd.DataFrame(job_of(results[0].job).report.columns(results[0], by)))
+    else:
+        try:
+            runs = list(run)
+        except TypeError as error:
+            told = f"a {type(run).__name__} is no run: give a result, a file, or a list of these"
+            raise WrongTypeError(told) from error
+        if not runs:
+            raise InputError("no runs are given: give a result, a file, or a list of these")
+        results = [_result(one) for one in runs]
+        tables = (_named_columns(one, result, by) for one, result in zip(runs, results, strict=True))
+        whole = arranged(pd.concat(map(pd.DataFrame, tables), ignore_index=True))
+    return whole if columns is None else _with_columns(whole, [one.model for one in results], columns)
+
+
+def _with_columns(whole: pd.DataFrame, models: list[Ising], columns: str | Sequence[str]) -> pd.DataFrame:
+    """The columns of a table that say where a row stands, and some averages with their errors."""
+    names = list(whole.columns)
+    averages = [name for name in names if f"{name}_error" in names]
+    if columns == "main":
+        chosen = list(dict.fromkeys(name for model in models for name in main_columns(model, dict.fromkeys(averages))))
+    else:
+        chosen = chosen_columns(",".join([columns] if isinstance(columns, str) else columns), dict.fromkeys(averages))
+    first = next((k for k, name in enumerate(names) if name in averages), len(names))
+    return whole[[*names[:first], *(name for one in chosen for name in (one, f"{one}_error"))]]
 
 
 def _result(run: Run) -> Result:
     return run if isinstance(run, Result) else load(run)
 
 
-def _named_columns(run: Run, by: str) -> Columns:
+def _named_columns(run: Run, result: Result, by: str) -> Columns:
     """Columns of one run of several, behind those that say which it is."""
-    result = _result(run)
     columns: Columns = job_of(result.job).report.columns(result, by)
     file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
     names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
@@ -334,7 +355,7 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
     return f"{value:.{decimals}f}({digits})"
 
 
-def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
+def main_columns(model: Ising, estimates: Mapping[str, Any]) -> list[str]:
     """The estimates that say most of a model, the most important first: connected in a field, else of m, m_s or q."""
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
     kind = "field" if in_field(model) else "glass" if glassy else "magnet"
@@ -346,7 +367,7 @@ def main_columns(model: Ising, estimates: Mapping[str, Estimate]) -> list[str]:
     return [name for name in MAIN[kind].split() if name in estimates] + own
 
 
-def chosen_columns(text: str, estimates: Mapping[str, Estimate]) -> list[str]:
+def chosen_columns(text: str, estimates: Mapping[str, Any]) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in estimates:

@@ -36,6 +36,26 @@ def test_table_of_a_tempering_run(result, tmp_path):
     assert np.isfinite(one["energy_per_site_error"][1:]).all()
 
 
+def test_chosen_columns(result):
+    whole = ss.table(result)
+    main = ss.table(result, columns="main")
+    assert list(main)[:3] == ["temperature", "energy_per_site", "energy_per_site_error"]
+    assert list(main)[3:5] == ["overlap_squared", "overlap_squared_error"]
+    assert whole[list(main)].equals(main)
+    assert main.attrs["units"]["temperature"] == "coupling unit"
+    some = ss.table([result, result], columns=["link_overlap", "specific_heat"])
+    assert list(some)[4:] == [
+        "temperature",
+        "link_overlap",
+        "link_overlap_error",
+        "specific_heat",
+        "specific_heat_error",
+    ]
+    assert list(ss.table(result, by="sample", columns="link_overlap"))[:2] == ["sample", "temperature"]
+    with pytest.raises(ss.InputError, match="did you mean 'link_overlap'"):
+        ss.table(result, columns="link_overlp")
+
+
 def test_table_of_an_annealing_run(tmp_path):
     result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=8)
     table, found = ss.table(result), thermodynamics(result)

@@ -113,7 +113,7 @@ def test_links_and_files_that_a_page_names_exist(page: str) -> None:
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     missing = [link for link in links if link and not (ROOT / page).parent.joinpath(link).exists()]
     named = set(re.findall(r"[\w./]*/[\w]+\.(?:cuh?|py)\b", text))
-    folders = [ROOT / name for name in ("spinsim", "kernels", "tests", "examples", "benchmarks")]
+    folders = [ROOT / name for name in ("spinsim", "kernels", "tests", "examples", "benchmarks", "scripts")]
     files = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.*")]
     missing += [name for name in sorted(named) if not any(file.endswith(f"/{name.lstrip('./')}") for file in files)]
     assert not missing

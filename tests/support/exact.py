@@ -32,7 +32,7 @@ def _states(sites: int) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1)
-def _energies(model: Ising, sample: int) -> npt.NDArray[np.float64]:
+def energies_of_states(model: Ising, sample: int) -> npt.NDArray[np.float64]:
     """Those of all configurations of a sample, which serve all temperatures."""
     one = Ising(model.graph, model.couplings[sample % len(model.couplings)], model.fields[sample % len(model.fields)])
     return np.asarray(one.energy(_states(model.sites).astype(np.int8)[None])[0])
@@ -40,7 +40,7 @@ def _energies(model: Ising, sample: int) -> npt.NDArray[np.float64]:
 
 def enumerate_states(model: Ising, temperature: float, sample: int = 0) -> Exact:
     """Averages over all 2^N states of a sample, N at most 20."""
-    spins, energy = _states(model.sites), _energies(model, sample)
+    spins, energy = _states(model.sites), energies_of_states(model, sample)
     weight = np.exp(-(energy - energy.min()) / temperature)
     weight /= weight.sum()
     m = spins.sum(axis=0) / model.sites

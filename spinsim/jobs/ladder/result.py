@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ from spinsim.store.contents import (
     group_of,
 )
 from spinsim.store.models import as_shown, best_in
+
+if TYPE_CHECKING:
+    import xarray
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -272,6 +275,20 @@ class LadderResult(Tempered):
             return summarize(self).verdict
         except InputError as error:
             raise MissingError(str(error)) from error
+
+    def to_arviz(self) -> xarray.Dataset:
+        """Series of each copy as an xarray dataset with the axes chain and draw, which the functions of ArviZ take.
+
+        A chain is a copy of the ladder, a draw a measurement; the axes ``sample`` and ``temperature`` follow.
+        Overlaps, which belong to pairs of copies, are left out.
+
+        Raises:
+            InputError: where xarray is not installed.
+        """
+        series = self.dataset().rename({"copy": "chain", "step": "draw"})
+        chains = series[[name for name, one in series.data_vars.items() if {"chain", "draw"} <= set(one.dims)]]
+        numbers = {"chain": np.arange(chains.sizes["chain"]), "draw": np.arange(chains.sizes["draw"])}
+        return chains.assign_coords(numbers).transpose("chain", "draw", ...)
 
     @property
     def _run_facts(self) -> dict[str, str]:

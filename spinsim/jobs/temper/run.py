@@ -22,6 +22,7 @@ from spinsim.engine.moves.exchange import OF_SAMPLES
 from spinsim.engine.moves.move import Move, moves_of_run
 from spinsim.engine.protocols import Spins
 from spinsim.engine.update import ModelSizes, Sizes
+from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import run_of_call
@@ -93,6 +94,31 @@ class TemperResult(LadderResult):
     @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
+
+    def u_kn(self, sample: int = 0) -> tuple[Floats, Integers]:
+        """Reduced energies E_n / T_k of the series of a disorder sample, as ``pymbar.MBAR`` takes them.
+
+        Numbers n of measurements run through the temperatures at which they were made, within these through time and
+        copies. They are correlated in time: thin them by ``tau`` of the energy before errors are believed.
+
+        Args:
+            sample: Number of the disorder sample.
+
+        Returns:
+            ``u_kn``, (temperatures, measurements of all temperatures), and ``N_k``, the number of measurements made at
+            each temperature, (temperatures,).
+
+        Raises:
+            InputError: for a sample that the run lacks.
+
+        Source: M. R. Shirts, J. D. Chodera, J. Chem. Phys. 129, 124105 (2008), equation (11).
+        """
+        samples = self.energy.shape[1]
+        if not 0 <= sample < samples:
+            raise InputError(f"sample {sample!r} is none of this run's {count(samples, 'sample')}: they begin with 0")
+        energy = self.energy[:, sample].reshape(-1, len(self.temperature)).T
+        made = np.full(len(self.temperature), energy.shape[1])
+        return energy.reshape(-1) / self.temperature[:, None], made
 
 
 def read(record: Record, model: Ising) -> TemperResult:
