@@ -269,7 +269,7 @@ def checked(function: Function) -> Function:
 
 Named = TypeVar("Named")
 _WIDTH: Final = 64
-_FEW: Final = 3
+_FEW: Final = 2
 
 
 class Plain(str):

@@ -42,8 +42,8 @@ def test_chosen_columns(result):
     assert list(main)[:3] == ["temperature", "energy_per_site", "energy_per_site_error"]
     assert list(main)[3:5] == ["overlap_squared", "overlap_squared_error"]
     assert whole[list(main)].equals(main)
-    assert main.attrs["units"]["temperature"] == "coupling unit"
-    some = ss.table([result, result], columns=["link_overlap", "specific_heat"])
+    assert main.attrs["units"]["temperature"] == "coupling unit / k_B"
+    some = ss.table([result, result], columns=["abs_overlap", "specific_heat"])
     assert list(some)[4:] == [
         "temperature",
         "link_overlap",
@@ -51,9 +51,9 @@ def test_chosen_columns(result):
         "specific_heat",
         "specific_heat_error",
     ]
-    assert list(ss.table(result, by="sample", columns="link_overlap"))[:2] == ["sample", "temperature"]
-    with pytest.raises(ss.InputError, match="did you mean 'link_overlap'"):
-        ss.table(result, columns="link_overlp")
+    assert list(ss.table(result, by="sample", columns="abs_overlap"))[:2] == ["sample", "temperature"]
+    with pytest.raises(ss.InputError, match="did you mean 'abs_overlap'"):
+        ss.table(result, columns="abs_overlp")
 
 
 def test_table_of_an_annealing_run(tmp_path):
