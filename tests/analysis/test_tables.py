@@ -46,8 +46,8 @@ def test_chosen_columns(result):
     some = ss.table([result, result], columns=["abs_overlap", "specific_heat"])
     assert list(some)[4:] == [
         "temperature",
-        "link_overlap",
-        "link_overlap_error",
+        "abs_overlap",
+        "abs_overlap_error",
         "specific_heat",
         "specific_heat_error",
     ]
