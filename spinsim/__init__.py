@@ -19,6 +19,9 @@ _check()
 if TYPE_CHECKING:
     from spinsim import gemm as gemm
     from spinsim import sampling as sampling
+    from spinsim.analysis import onsager as onsager
+    from spinsim.analysis.autocorrelation import integrated_time as integrated_time
+    from spinsim.analysis.sizes import compare_sizes as compare_sizes
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from spinsim.jobs.anneal.run import anneal as anneal
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
     from spinsim.jobs.quantum.run import QuantumResult as QuantumResult
@@ -64,6 +68,9 @@ __version__ = "1.0.0"
 
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _NAMES = {
+    "analysis.autocorrelation": ["integrated_time"],
+    "analysis.onsager": ["onsager"],
+    "analysis.sizes": ["compare_sizes"],
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],
@@ -74,6 +81,7 @@ _NAMES = {
     "jobs.anneal.run": ["anneal"],
     "jobs.anneal.result": ["AnnealResult"],
     "jobs.calls": ["recount", "resume"],
+    "jobs.plotting": ["plot"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.run": ["QuantumResult", "quantum"],
     "jobs.temper.run": ["TemperResult", "temper"],
@@ -98,7 +106,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'spinsim' has no attribute {name!r}")
     module = import_module(_HOME[name])
-    return module if name in ("gemm", "sampling") else getattr(module, name)
+    return module if name in ("gemm", "onsager", "sampling") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

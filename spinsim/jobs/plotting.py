@@ -17,45 +17,93 @@ from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError, WrongTypeError, warn_caller
+from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import either, nearest
 from spinsim.jobs import job_of
-from spinsim.jobs.base import Draw, Drawing, Job
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job
 from spinsim.machine.files import as_path
 from spinsim.model.ising import Ising
-from spinsim.result import Result
+from spinsim.result import Result, load
+
+Run = Result | str | os.PathLike[str]
 
 
+@public
 def plot(
-    result: Result, names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None, about: Mapping[str, Any]
+    runs: Run | Iterable[Run],
+    names: str | Iterable[str] | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    style: str = "single",
+    format: str = "pdf",  # noqa: A002  (as on the command line)
+    overwrite: bool = False,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Returns the figures of a run by their names, or their files where a folder is given."""
-    job, options = job_of(result.job), dict(about)
+    """Figures of a run, or of runs of several sizes together, as ``spinsim plot`` draws them.
+
+    Args:
+        runs: A result or a file; or a list of results or files of one job, each of another size.
+        names: One figure or several, such as ``thermodynamics`` or, of several sizes, ``crossings``; by default all.
+        folder: Where figures are written, with their captions; without one they are returned.
+        style: ``single`` or ``double``: as wide as one column or as two.
+        format: Of files: ``pdf``, ``png`` or ``svg``.
+        overwrite: True if files of the same kind that are there already are replaced.
+        options: Options of the command line, such as ``columns`` and, of several sizes, ``observable`` and ``near``.
+
+    Returns:
+        A ``matplotlib.figure.Figure`` for each name; the path of its file where a folder is given.
+
+    Raises:
+        InputError: for runs that are not drawn together, figures that they do not have, and files that may not be
+            written.
+    """
+    each = [runs] if isinstance(runs, Result | str | os.PathLike) else list(runs)
+    results = [one if isinstance(one, Result) else load(one) for one in each]
+    if not results:
+        raise InputError("no runs are given: give a result, a file, or a list of these")
+    job, others = job_of(results[0].job), [job_of(one.job) for one in results[1:]]
+    for other in others:
+        if other is not job:
+            raise InputError(f"{other.a_run} and {job.a_run}: only runs of one job are drawn together")
+    if others and not job.figures_of_several.names:
+        raise InputError(f"several {job.name} runs are not drawn together: give {job.a_run} alone")
+    return figures_of(results, names, folder, {"style": style, "format": format, "overwrite": overwrite} | options)
+
+
+def figures_of(
+    results: Sequence[Result], names: str | Iterable[str] | None, folder: str | os.PathLike[str] | None,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Returns the figures of a run, or of several sizes, by their names, or their files where a folder is given."""
+    job, options = job_of(results[0].job), dict(about)
+    known = job.figures if len(results) == 1 else job.figures_of_several
     style, suffix, overwrite = (options.pop(name) for name in ("style", "format", "overwrite"))
     if style not in STYLES:
         raise InputError(f"style {style!r} is unknown: choose {' or '.join(STYLES)}")
     wanted = None if names is None else [names] if isinstance(names, str) else list(names)
-    _check(job, wanted, options)
+    _check(job, known, wanted, options)
     how = partial(Drawing, style=style, options=options, warn=warn_caller)
-    draw = job.draw([result], how("all"))
+    draw = job.draw(results, how("all"))
     for name in wanted or ():
-        if name not in job.figures.names:
+        if name not in known.names:
             raise InputError(f"{job.a_run} has no figure {name!r}: choose {either(tuple(draw))}")
         if name not in draw:
-            draw |= {name: job.draw([result], how(name))[name]}
+            draw |= {name: job.draw(results, how(name))[name]}
     figures = {name: draw[name]() for name in wanted or draw}
     if folder is None:
         return figures
     if suffix not in FORMATS:
         raise InputError(f"format {suffix!r} is unknown: choose {either(tuple(FORMATS))}")
-    identity = result.attributes.get("config_sha256", "")[:8]
-    stem = re.sub(r"[^\w.+-]", "-", "-".join(filter(None, (result.job, result.model.name, identity))))
+    identities = (result.attributes.get("config_sha256", "")[:8] for result in results)
+    models = "+".join(result.model.name for result in results)
+    stem = re.sub(r"[^\w.+-]", "-", "-".join(filter(None, (job.name, models, *identities))))
     paths = {name: as_path(folder, "figures") / f"{stem}-{name}.{suffix}" for name in figures}
     save_figures({paths[name]: figure for name, figure in figures.items()}, overwrite)
     return paths
 
 
-def _check(job: Job, names: Sequence[str] | None, options: Mapping[str, Any]) -> None:
-    known = job.figures.options
+def _check(job: Job, figures: FigureSet, names: Sequence[str] | None, options: Mapping[str, Any]) -> None:
+    known = figures.options
     for name in options:
         if name not in known:
             hint = f": {nearest(name, list(known))}" if known else ""

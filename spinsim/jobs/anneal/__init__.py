@@ -66,9 +66,9 @@ class AnnealJob(Job):
         return draw(results, wanted)
 
     def plot(self, result: AnnealResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import plot
+        from spinsim.jobs.plotting import figures_of
 
-        return plot(result, names, folder, about)
+        return figures_of([result], names, folder, about)
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal

@@ -33,9 +33,9 @@ class LadderJob(Job):
         return recounted(result, device, threads)
 
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import plot
+        from spinsim.jobs.plotting import figures_of
 
-        return plot(result, names, folder, about)
+        return figures_of([result], names, folder, about)
 
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)

@@ -65,9 +65,9 @@ class TransferJob(Job):
         return draw(results, wanted)
 
     def plot(self, result: TransferResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import plot
+        from spinsim.jobs.plotting import figures_of
 
-        return plot(result, names, folder, about)
+        return figures_of([result], names, folder, about)
 
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(
