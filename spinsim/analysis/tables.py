@@ -208,13 +208,10 @@ def table(
         The table, with the units of its columns in ``attrs["units"]``.
 
     Raises:
-        InputError: where pandas is not installed, for another ``by``, as ``load``, for too few measurements, and for a
-            column that the table lacks.
+        InputError: for another ``by``, as ``load``, for too few measurements, and for a column that the table lacks.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise InputError("pandas is missing: install spinsim-ising[xarray] to use table()") from error
+    import pandas as pd  # takes longer to load than a small run
+
     if isinstance(run, Result | str | os.PathLike):
         results = [_result(run)]
         whole = arranged(pd.DataFrame(job_of(results[0].job).report.columns(results[0], by)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 
 import numpy as np
 import pytest
@@ -64,12 +63,6 @@ def test_table_of_an_annealing_run(tmp_path):
     np.testing.assert_array_equal(table["specific_heat"], found.specific_heat.mean)
     np.testing.assert_array_equal(table["abs_magnetization"], found.magnetization.mean)
     assert ss.table(result.save(tmp_path / "run.h5")).equals(table)
-
-
-def test_table_names_the_missing_extra(result, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ss.InputError, match=r"install spinsim-ising\[xarray\] to use table\(\)"):
-        ss.table(result)
 
 
 def test_analyze_writes_csv(result, tmp_path, capsys, monkeypatch):
