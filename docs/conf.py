@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import typer
+from myst_nb.core.read import read_myst_markdown_notebook
 from sphinx.application import Sphinx
 
 from spinsim import __version__
@@ -15,6 +17,8 @@ from spinsim.observables.table import TABLE
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+REPOSITORY = os.environ.get("SPINSIM_REPOSITORY", "")
+"""Owner and name at GitHub, such as ``someone/spinsim``: links to Binder, sources and issues appear with it."""
 
 project = "spinsim"
 author = "The spinsim developers"
@@ -122,10 +126,53 @@ TYPES = {
 """What NumPy's names of types expand to, and the names."""
 
 
+INSTALLED_WITH = {"dimod": "dimod", "networkx": "networkx", "sklearn": "scikit-learn"}
+"""Packages that tutorials import and spinsim does not bring, and what installs them."""
+
+
+def notebook(text: str) -> Any:
+    """A tutorial as a Jupyter notebook, whose first cell installs what is missing if its line is uncommented."""
+    made = read_myst_markdown_notebook(text)
+    code = "\n".join(cell.source for cell in made.cells if cell.cell_type == "code")
+    more = [
+        name
+        for package, name in INSTALLED_WITH.items()
+        if re.search(rf"^(import|from) {package}\b", code, re.MULTILINE)
+    ]
+    for cell in made.cells:
+        if cell.cell_type == "markdown":  # other pages are not beside a notebook
+            cell.source = re.sub(r"\[([^\]]+)\]\([^)]*\.md[^)]*\)", r"\1", cell.source)
+    made.cells.insert(1, nbformat.v4.new_code_cell(f"# %pip install {' '.join(['spinsim-ising', *more])}"))
+    made.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    for number, cell in enumerate(made.cells):
+        cell["id"] = f"cell-{number}"
+    return made
+
+
+def tutorials() -> list[Path]:
+    """Pages that are notebooks and can be downloaded."""
+    return [path for path in sorted((HERE / "tutorials").glob("*.md")) if path.stem != "index"]
+
+
 def append_generated(app: Sphinx, page: str, source: list[str]) -> None:
-    """Append to a page what the program itself says."""
+    """Append to a page what the program itself says; put the link to its notebook below the title of a tutorial."""
     if page in GENERATED:
         source[0] += "\n" + GENERATED[page]() + "\n"
+    folder, _, name = page.rpartition("/")
+    if folder == "tutorials" and name != "index":
+        links = f'<a href="{name}.ipynb" download>Download this page as a notebook</a>'
+        if REPOSITORY:
+            address = f"https://mybinder.org/v2/gh/{REPOSITORY}/HEAD?labpath=docs/tutorials/{name}.md"
+            links += f' or <a href="{address}">run it in Binder</a>'
+        line = f"```{{raw}} html\n<p>{links}.</p>\n```"
+        source[0] = re.sub(r"^(# .+\n)", rf"\1\n{line}\n", source[0], count=1, flags=re.MULTILINE)
+
+
+def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
+    """Write the tutorials as notebooks beside their pages."""
+    if exception is None and app.builder.format == "html":
+        for path in tutorials():
+            nbformat.write(notebook(path.read_text()), Path(app.outdir) / "tutorials" / f"{path.stem}.ipynb")
 
 
 def plain_types(
@@ -152,5 +199,6 @@ def escape_docstring(app: Sphinx, kind: str, name: str, item: object, options: o
 def setup(app: Sphinx) -> None:
     """Connect the pages that are partly generated, and docstrings."""
     app.connect("source-read", append_generated)
+    app.connect("build-finished", write_notebooks)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)
     app.connect("autodoc-process-signature", plain_types)
