@@ -16,7 +16,10 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "docs/benchmarks/results"
-PAGES: Final = "README.md", "docs/benchmarks/index.md", "docs/benchmarks/performance.md", "docs/benchmarks/scaling.md"
+PAGES: Final = (
+    "README.md", "docs/benchmarks/index.md", "docs/benchmarks/performance.md", "docs/benchmarks/scaling.md",
+    "paper/paper.md",
+)  # fmt: skip
 TABLE: Final = re.compile(
     r"(?:<!--|#) table (?P<name>[\w-]+)(?: -->)?\n(?P<text>.*?)(?=^(?:<!--|#) end)", re.DOTALL | re.MULTILINE
 )
