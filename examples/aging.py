@@ -1,9 +1,13 @@
-"""Aging of a spin glass: after a quench it remembers the longer, the older it is.
+"""Aging of a spin glass: the longer it waits after a quench, the more slowly it forgets its state.
 
     python examples/aging.py            half a minute
     python examples/aging.py --short    the form that the tests run
 
-What to learn here: a protocol of one's own with ``ss.Simulation``, which sets a temperature, sweeps and looks.
+Autocorrelation C(t, t_w) of the three-dimensional +-J glass, L = 12, after a quench from infinite temperature to
+T = 0.6, below T_c = 1.10. Curves are for three waiting times t_w. The longer the glass has waited, the more slowly C
+decays with the time t. Error bars come from 8 samples of 64 replicas each.
+
+What to learn here: your own protocol with ``ss.Simulation``, which sets a temperature, sweeps and measures.
 """
 
 import sys
@@ -16,9 +20,9 @@ import spinsim as ss
 short = "--short" in sys.argv
 side, samples, replicas, ages, longest = (4, 4, 64, (4, 16), 32) if short else (12, 8, 64, (10, 100, 1000), 10_000)
 
-# Random spins are a quench from infinite temperature, to well below T_c = 1.10.
+# A start from random spins is a quench from infinite temperature, here to well below T_c = 1.10.
 model = ss.EdwardsAnderson(ss.cubic(side), samples=samples, seed=1)
-# Even times, as flips that cost nothing are nearly always accepted: a spin in no local field turns at every sweep.
+# Even times, as flips that cost nothing are nearly always accepted: a spin in no local field flips at every sweep.
 times = 2 * np.unique(np.geomspace(1, longest / 2, 8 if short else 13).round().astype(int))
 
 

@@ -1,17 +1,18 @@
-"""Critical coupling of the cubic Ising model from where the Binder ratios of lattices of 2 L and L cross.
+"""Critical coupling of the cubic Ising model, from crossings of the Binder ratios of sizes L and 2 L.
 
     python examples/critical_coupling.py                    L = 8 to 32, some minutes
     python examples/critical_coupling.py --sizes 16,32,64,128,256 --spins 30 --seconds 80   a GPU, if there is one
     python examples/critical_coupling.py --short            the form that the tests run
 
-All sizes are simulated at one coupling K = J / T, the value found by A. M. Ferrenberg, J. Xu, D. P. Landau, Phys. Rev.
-E 97, 043301 (2018), 0.221654626(5), by Swendsen-Wang moves alone. How the ratio R = <m^4> / <m^2>^2 changes with K
-follows from how m^2 and m^4 vary with the energy, so that no other coupling is simulated. Curves of L and 2 L cross at
-a K that comes near the critical one as L^-(1/nu + omega) = L^-2.42, faster than any other estimate made of two sizes.
-All sizes together give K_c, R at K_c and the amplitude b of R(K) = R_c + b L^-0.83 + R'(K) (K - K_c) by linear least
-squares.
+Couplings K = J / T at which the Binder ratios R = <m^4> / <m^2>^2 of L and 2 L cross, against L = 16 to 128 (second
+command). The line is the published value 0.221654626(5) of A. M. Ferrenberg, J. Xu, D. P. Landau, Phys. Rev. E 97,
+043301 (2018). The crossings converge to it as L^-(1/nu + omega) = L^-2.42, faster than other estimates from two sizes.
 
-What to learn here: a run of one's own for a number of seconds, reweighting, and errors from independent replicas.
+All sizes are simulated by Swendsen-Wang moves alone, at the published coupling. The derivative of R by K follows from
+the covariance of m^2 and m^4 with the energy, so no other coupling is needed. All sizes together give K_c, R at K_c and
+the amplitude b of R(K) = R_c + b L^-0.83 + R'(K) (K - K_c) by linear least squares.
+
+What to learn here: your own loop for a given number of seconds, reweighting, and errors from independent replicas.
 """
 
 import sys
@@ -29,13 +30,13 @@ COUPLING, OMEGA, THERMALIZE = 0.221654626, 0.83, 150
 
 
 def option(name: str, otherwise: str) -> str:
-    """Value behind a flag of the command line."""
+    """Value after a flag on the command line, or ``otherwise``."""
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
 
 
 short = "--short" in sys.argv
 sizes = [int(side) for side in option("--sizes", "4,8" if short else "8,16,32").split(",")]
-seconds = float(option("--seconds", "0.5" if short else "60"))  # of the largest sizes; small ones need less
+seconds = float(option("--seconds", "0.5" if short else "60"))  # for the largest sizes; small ones need less
 spins = 2 ** int(option("--spins", "18" if short else "22"))  # of all replicas of a size
 
 
@@ -58,7 +59,7 @@ def measure(side: int) -> tuple[np.ndarray, int]:
 
 
 def ratio_and_slope(averages: np.ndarray) -> np.ndarray:
-    """<m^4> / <m^2>^2 and its change with K, as d<A>/dK = <A> <E> - <A E>."""
+    """Ratio <m^4> / <m^2>^2 and its derivative by K, from d<A>/dK = <A> <E> - <A E>."""
     energy, squared, fourth, with_squared, with_fourth = averages
     squared_slope, fourth_slope = squared * energy - with_squared, fourth * energy - with_fourth
     return np.array([fourth / squared**2, fourth_slope / squared**2 - 2 * fourth * squared_slope / squared**3])
@@ -70,7 +71,7 @@ found = np.empty((len(sizes), 2, 2))
 for k, side in enumerate(sizes):
     averages, moves = measure(side)
     replicas = averages.shape[1]
-    # The jackknife: all replicas but one each.
+    # Jackknife: each estimate omits one replica.
     without = ratio_and_slope((averages.sum(axis=1, keepdims=True) - averages) / (replicas - 1))
     found[k] = without.mean(axis=1), np.sqrt((replicas - 1) * without.var(axis=1))
     (ratio, slope), (of_ratio, of_slope) = found[k]

@@ -1,13 +1,17 @@
-"""The critical transverse field of the square lattice: where curves of xi / L cross, at infinitely many slices.
+"""The critical transverse field of the square lattice, from crossings of xi / L at infinitely many slices.
 
     python examples/critical_field.py             sizes 4 and 8, some minutes on a laptop
     python examples/critical_field.py --full      sizes 4, 8 and 16, two minutes on a GPU
     python examples/critical_field.py --short     the form that the tests run
 
-What to learn here: a ladder in the transverse field, a clean model that fills the lanes and the samples of a run, and
-how crossings at several steps in time Delta tau lead to that of the quantum model, by a line in Delta tau^2. In its
-ground state the model orders below Gamma = 3.04438 J: H. W. J. Bloete, Y. Deng, Phys. Rev. E 66, 066110 (2002). Time
-grows with the size, beta = L / 2 J, so that all sizes are of one shape in space and time.
+Left: xi / L of the transverse-field Ising model with L = 4, 8 and 16 against the field Gamma, at the finest time step
+Delta tau (``--full``). Right: fields at which curves of two sizes cross, for xi / L and the Binder cumulant U, against
+Delta tau^2. Straight lines extrapolate them to Delta tau = 0. Dashed: Gamma = 3.04438 J, below which the ground state
+orders: H. W. J. Bloete, Y. Deng, Phys. Rev. E 66, 066110 (2002). The inverse temperature beta = L / 2 J grows with the
+size, so that all sizes have the same shape in space and time.
+
+What to learn here: a ladder in the transverse field, a clean model that fills a run as several equal samples, and
+extrapolation of crossings to continuous time.
 """
 
 import itertools
@@ -30,7 +34,7 @@ GAMMA = np.linspace(2.8, 3.3, 16)
 
 
 class Limit(NamedTuple):
-    """Where two sizes cross at each step in time, and at Delta tau = 0."""
+    """Crossings of two sizes at each time step, and at Delta tau = 0."""
 
     values: np.ndarray
     errors: np.ndarray
@@ -45,9 +49,9 @@ Limits = dict[tuple[str, int, int], Limit]
 
 
 def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, every: int, thermalize: int) -> Runs:
-    """Run every size at every step in time, of so many slices for each unit of beta."""
-    # The model is clean, yet has samples, all alike: they fill the device, and errors over them need no autocorrelation
-    # time. Eight copies of sixteen fields are the 128 replicas of a word.
+    """Run every size at every time step; ``steps`` are the numbers of slices for each unit of beta."""
+    # The model is clean, but is run as several equal samples: they fill the device, and errors from their scatter need
+    # no autocorrelation time. Eight copies of sixteen fields are the 128 replicas of a word.
     runs = {}
     for side, step in itertools.product(sides, steps):
         run = ss.quantum(
@@ -70,7 +74,7 @@ def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, ever
 
 
 def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
-    """Find where two sizes cross at each step in time and, by a line in its square, without one."""
+    """Find the crossings of two sizes at each time step, and their limit at step 0 by a line in its square."""
     crossings: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
     for (small, large), step in itertools.product(itertools.pairwise(sides), steps):
         both = [runs[small, step], runs[large, step]]
@@ -99,7 +103,7 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
 
 
 def draw(runs: Runs, limits: Limits, sides: list[int], steps: list[int], path: Path) -> None:
-    """Draw the curves at the finest step, and how crossings move with the step."""
+    """Draw the curves at the finest step, and the crossings against the squared step."""
     shown_as = {"correlation_length_over_L": r"$\xi/L$", "binder_cumulant": "$U$"}
     squares = 1 / np.array(steps, float) ** 2
     with matplotlib.style.context(PAPER):

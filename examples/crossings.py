@@ -1,8 +1,11 @@
-"""From files to a crossing plot: where the curves of several sizes meet, there is a critical point.
+"""From files to a crossing plot: curves of several sizes meet at a critical point.
 
     python examples/crossings.py                       simulates three sizes first, ten seconds
     python examples/crossings.py --short               the form that the tests run
     python examples/crossings.py L4.h5 L6.h5 L8.h5     files that `spinsim temper` wrote
+
+Binder cumulant and xi / L of the square ferromagnet, L = 6, 10 and 16, against temperature. Diamonds mark the crossings
+of each pair of sizes, which approach T_c = 2.2692 as the sizes grow; insets enlarge them.
 
 What to learn here: files read back as a table (pandas), as named axes (xarray) and as a figure, and crossings with
 errors. `spinsim plot L4.h5 L6.h5 L8.h5` draws the same figure.
@@ -25,7 +28,7 @@ made = not files
 folder = Path(tempfile.mkdtemp(prefix="spinsim-crossings-"))
 
 if made:
-    # The square ferromagnet: exact is T_c = 2.2692. Tempering is the quick way to many temperatures at once.
+    # The square ferromagnet with the exact T_c = 2.2692. Tempering simulates many temperatures at once.
     sides, sweeps = ((3, 4), 400) if short else ((6, 10, 16), 40_000)
     for side in sides:
         model = ss.Ising(ss.square(side))
@@ -42,7 +45,7 @@ results = [ss.load(file) for file in files]
 energy = results[-1].dataset()["energy"].mean(["step", "sample", "copy"])
 print(f"Mean energy at T = {float(energy['temperature'][0]):.4g}: {float(energy[0]):.2f}")
 
-# Curves of all sizes; those that do not depend on the size at T_c cross there. Errors are from 500 bootstrap resamples.
+# Quantities that do not depend on the size at T_c have curves that cross there; errors from 500 bootstrap resamples.
 comparisons = compare_sizes(results, near=CRITICAL_TEMPERATURE if made else None)
 for comparison in comparisons:
     for pair in comparison.crossings:

@@ -4,10 +4,12 @@
     python examples/dynamic_exponent.py --sizes 32,64,128,256,512,1024 --moves 20000 --spins 26   a GPU, if there is one
     python examples/dynamic_exponent.py --short            the form that the tests run
 
-Metropolis sweeps have z = 2.17. That of Swendsen-Wang moves is so small that the energy's times also fit a logarithm of
-L, up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
+Integrated autocorrelation times of the energy and of m^2 at T_c, in Swendsen-Wang moves, for L = 32 to 1024 (second
+command), with fits by powers of L (solid) and logarithms (dashed). The times only double while L grows 32 times.
+Metropolis sweeps have z = 2.17. The exponent of Swendsen-Wang moves is so small that times of the energy also fit a
+logarithm of L, up to L = 8192 (J. Du, B. Zheng, J.-S. Wang, J. Stat. Mech. P05004 (2006), arXiv:cond-mat/0603038).
 
-What to learn here: moves applied to an engine of one's own, without sweeps, and integrated autocorrelation times.
+What to learn here: moves applied to your own engine, without sweeps, and integrated autocorrelation times.
 docs/tutorials/clusters.md introduces both.
 """
 
@@ -25,7 +27,7 @@ from spinsim.engine.moves.move import Moment
 
 
 def option(name: str, otherwise: str) -> str:
-    """Value behind a flag of the command line."""
+    """Value after a flag on the command line, or ``otherwise``."""
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
 
 
@@ -62,7 +64,7 @@ tau, error, log_size = times[..., 0], times[..., 1], np.log(sizes)
 
 
 def straight(values: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The line of values over ln L, the errors of its two parameters, and chi^2."""
+    """Straight line of the values over ln L, the errors of its two parameters, and chi^2."""
     line, covariance = np.polyfit(log_size, values, 1, w=1 / errors, cov="unscaled")
     return line, np.sqrt(np.diag(covariance)), float((((values - np.polyval(line, log_size)) / errors) ** 2).sum())
 

@@ -4,14 +4,16 @@
     python examples/ground_states.py --sizes 20,30,40,60,80,100 --samples 100 --sweeps 50000   a GPU, if there is one
     python examples/ground_states.py --short            the form that the tests run
 
-Each size is tempered twice with different random numbers, and copies exchange Houdayer clusters. A sample whose lowest
-energies differ has not been solved by one of both; where all agree, hardly any lowest energy is too high. Samples
-differ most in how many of their plaquettes are frustrated, whose share is 1/2 on average: lowest energies are regressed
-on it to that value, which takes more than half of their variance away. Finite periodic lattices approach the limit
-faster than L^-2; a line in L^-2 is fitted. Published values: e0 = -1.4015(8) (C. De Simone et al., J. Stat. Phys. 84,
-1363 (1996)), -1.401938(2) (C. K. Thomas, A. A. Middleton, Phys. Rev. B 76, 220406 (2007)).
+Lowest energies per site of periodic square lattices with +-J couplings against L^-2, for L = 20 to 100 (second
+command). The fitted line leads to the limit e0 of large lattices; the horizontal line is the published limit
+-1.401938(2) (C. K. Thomas, A. A. Middleton, Phys. Rev. B 76, 220406 (2007)). C. De Simone et al., J. Stat. Phys. 84,
+1363 (1996), have e0 = -1.4015(8). Finite periodic lattices approach e0 faster than L^-2; a line in L^-2 is fitted.
 
-What to learn here: lowest energies of a run, each sample with an error from their scatter, and a control variate.
+Each size is tempered twice with different random numbers and Houdayer moves. If both runs find the same lowest energy
+of a sample, it is hardly ever too high. Samples differ most in their share of frustrated plaquettes, 1/2 on average.
+Lowest energies are therefore regressed on this share and taken at 1/2, which removes more than half of their variance.
+
+What to learn here: lowest energies of a run, errors from the scatter of samples, and a control variate.
 """
 
 import sys
@@ -25,7 +27,7 @@ from spinsim.analysis.figures.paper import COLOURS, lay_panels
 
 
 def option(name: str, otherwise: str) -> str:
-    """Value behind a flag of the command line."""
+    """Value after a flag on the command line, or ``otherwise``."""
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else otherwise
 
 
@@ -38,8 +40,8 @@ samples, sweeps = (
 
 
 def lowest_energies(model: ss.Ising, side: int, seed: int) -> np.ndarray:
-    """Lowest energy of each sample per site, (samples,)."""
-    ladder = f"0.2:1.6:{32 * -(-side // 40)}"  # energies scatter as L, so that neighbours must be closer
+    """Lowest energy per site of each sample, (samples,)."""
+    ladder = f"0.2:1.6:{32 * -(-side // 40)}"  # energies scatter as L, so neighbours must be closer
     run = ss.temper(
         model, ladder, sweeps=sweeps, replicas=4, houdayer="10", measure_every=max(10, sweeps // 200),
         correlations=False, seed=seed,
@@ -49,7 +51,7 @@ def lowest_energies(model: ss.Ising, side: int, seed: int) -> np.ndarray:
 
 
 def frustrated(model: ss.Ising, side: int) -> np.ndarray:
-    """Share of the plaquettes of each sample whose couplings have a negative product, (samples,)."""
+    """Share of plaquettes with a negative product of couplings in each sample, (samples,)."""
     x, y = np.moveaxis(model.couplings.reshape(-1, side, side, 2), -1, 0)  # along each axis, by row and column
     negative: np.ndarray = x * y * np.roll(x, -1, axis=1) * np.roll(y, -1, axis=2) < 0
     return np.asarray(negative.mean(axis=(1, 2)))

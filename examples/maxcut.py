@@ -1,7 +1,9 @@
-"""A MaxCut instance of the G-set: G11, whose best known cut is 564.
+"""A MaxCut instance of the G-set: G11, with the best known cut 564.
 
     python examples/maxcut.py            about a second
     python examples/maxcut.py --short    the form that the tests run
+
+Best cuts of 128 replicas of G11 after an anneal of 10,000 sweeps. One replica in eight finds the best known cut.
 
 What to learn here: reading an instance file, temperatures in the instance's own units, cuts and partitions. The same
 from the shell: spinsim anneal examples/data/G11.txt
@@ -28,7 +30,7 @@ result = ss.anneal(model, np.geomspace(1.5 * scale, 0.05 * scale, 100), sweeps=s
 print(f"{model.name}: {model.sites} sites, {model.bonds} edges")
 print(f"best cut {result.cut:.0f} (best known: 564)")
 
-# The partition is the sign of each spin. Cutting the edges between the two sides gives the weight again.
+# The sign of each spin is its side of the partition. The weight of the edges between both sides is the cut.
 side = result.best_spins[0]
 i, j = model.graph.edges.T
 weight = -model.couplings[0]

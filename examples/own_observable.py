@@ -1,9 +1,12 @@
-"""An observable of one's own: domain walls of a ferromagnet, counted in a run, with errors, saved and gone on with.
+"""Your own observables: domain walls and correlations of a ferromagnet, in a run that is saved and resumed.
 
     python examples/own_observable.py            about five seconds
     python examples/own_observable.py --short    the form that the tests run
 
-What to learn here: a function of a batch of spins, and where its numbers come back.
+Correlation G(r) of spins at distance r along x in a 16 x 16 ferromagnet, at eight temperatures. Below T_c = 2.269 it
+tends to a constant; above, it decays with r, and the periodic boundary flattens it near r = L / 2.
+
+What to learn here: a function of a batch of spins, and where its values appear in results.
 """
 
 import sys

@@ -1,15 +1,19 @@
-"""The transition of the two-dimensional quantum +-J spin glass: where curves of several sizes cross in k.
+"""The transition of the two-dimensional quantum +-J spin glass, from crossings in k of curves of several sizes.
 
     python examples/quantum_glass_transition.py             24 samples of L = 4 and 6, two minutes on a laptop
     python examples/quantum_glass_transition.py --full      256 to 1,024 samples of L = 4, 6, 8 and 12, on a GPU
     python examples/quantum_glass_transition.py --short     the form that the tests run
     python examples/quantum_glass_transition.py --figure F  where the figure goes
 
+Curves against k for L = 4, 6, 8 and 12, with 256 to 1,024 samples (``--full``). Top: Binder cumulant of the overlap
+over all of time, and xi / L. Bottom: Binder cumulant of the overlap within a slice, and correlation time over number of
+slices. Curves of xi / L and of the cumulant within a slice cross between k = 0.28 and 0.31. The published value is near
+k = 0.29, from L up to 24: M. Bernaschi et al., Nature 631, 749 (2024).
+
 What to learn here: in the isotropic form k plays the part of 1 / T, with the transverse field -ln tanh(k) / (2 k). The
-number of slices is for the ground state: the lowest gap of most samples times the slices is far above 1, so that more
-slices change little. The Binder cumulant of single slices and xi / L have such a limit. The Binder cumulant of the
-overlap over all of time has none, as longer times average it away: its crossings depend on how the slices grow with L.
-Published: near k = 0.29, from L up to 24, by M. Bernaschi et al., Nature 631, 749 (2024).
+number of slices is large enough for the ground state: times the lowest gap of most samples it is far above 1, so more
+slices change little. The cumulant within a slice and xi / L have such a limit. The cumulant over all of time has none,
+because longer times average the overlap away: its crossings depend on how the number of slices grows with L.
 """
 
 import sys
@@ -27,7 +31,7 @@ from spinsim.analysis.summary import summarize
 
 
 class Size(NamedTuple):
-    """How one size is run; half as many sweeps again come before the measured ones."""
+    """Settings for one size; half as many sweeps as the measured ones come first."""
 
     side: int
     slices: int
@@ -44,7 +48,7 @@ elif "--full" in sys.argv:
         Size(4, 64, 1024, (0.25, 0.32, 32), 40_000),
         Size(6, 128, 1024, (0.25, 0.32, 32), 60_000),
         Size(8, 256, 512, (0.25, 0.32, 32), 80_000),
-        Size(12, 512, 256, (0.265, 0.309, 32), 80_000),  # its energies are wider apart: a ladder that is narrower
+        Size(12, 512, 256, (0.265, 0.309, 32), 80_000),  # a narrower ladder, because its energies are wider apart
     ]
 else:
     sizes = [Size(4, 32, 24, (0.24, 0.33, 8), 12_000), Size(6, 48, 24, (0.24, 0.33, 12), 12_000)]
@@ -58,7 +62,7 @@ for size in sizes:
         "thermalize": size.sweeps // 2,
         "measure_every": size.sweeps // 100,
     }
-    # Four copies, of which each two have an overlap, fill the words of 128 lanes with 32 values of k.
+    # Four copies, with an overlap for each pair, fill the words of 128 lanes at 32 values of k.
     run = ss.quantum(model, np.linspace(*size.ladder), size.slices, replicas=4, correlation_times=1, **length)
     results.append(run)
     summaries.append(summarize(run))

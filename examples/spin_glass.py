@@ -3,6 +3,9 @@
     python examples/spin_glass.py            a few seconds
     python examples/spin_glass.py --short    the form that the tests run
 
+Lowest state of one sample of 6^3 spins that 128 annealed replicas found, layer by layer; colours are up and down. No
+order is visible.
+
 What to learn here: disorder samples, the lowest state met, and how to tell whether it is likely the ground state.
 """
 
@@ -20,7 +23,7 @@ side, samples, sweeps = (4, 2, 20) if short else (6, 4, 500)
 # The disorder has a seed of its own: the same samples can be annealed again with other random numbers.
 model = ss.EdwardsAnderson(ss.cubic(side), samples=samples, seed=2026)
 
-# 128 replicas of every sample cool side by side, one bit a spin.
+# 128 replicas of every sample cool side by side, one bit per spin.
 result = ss.anneal(model, np.geomspace(3.0, 0.2, 100), sweeps=sweeps, replicas=128, seed=1)
 
 print(f"{samples} samples of the {side}^3 +-J spin glass, 128 replicas each")
@@ -35,8 +38,8 @@ for k in range(samples):
     if -(model.couplings[k] * spins[i] * spins[j]).sum() != lowest:
         raise RuntimeError("the stored state does not have the stored energy")
 
-# Many replicas ending at one energy speak for a ground state; a single one asks for more sweeps.
-# For large sides the literature finds about -1.787 per site.
+# If many replicas end at the lowest energy, it is likely the ground state; if only one does, use more sweeps.
+# For large sides the published value is about -1.787 per site.
 
 figure = Figure(figsize=(6.4, 2.6), layout="constrained")
 layers = result.best_spins[0].reshape(side, side, side)

@@ -3,6 +3,9 @@
     python examples/strips.py            some ten seconds
     python examples/strips.py --short    the form that the tests run
 
+Temperatures at which xi / L of strips of widths L - 1 and L + 1 cross, against 1 / L^3 for L = 5 to 15, before and
+after a correction of order L^-3 is removed. Both converge to the exact T_c (dotted), the corrected ones much faster.
+
 What to learn here: transfer matrices, phenomenological renormalisation, and how fast finite-size estimates converge.
 """
 
@@ -41,7 +44,7 @@ for i, width in enumerate(widths[:-1]):
     print(f"{width:4d},{width + 2:3d} {crossings[i]:13.7f}{more}")
 print(f"T_c = {best[-1]:.5f}, exact {CRITICAL_TEMPERATURE:.5f}\n")
 
-# There the free energy of a strip differs from the plane's by pi c / (6 L^2), with the conformal charge c.
+# At T_c the free energy of a strip differs from the plane's by pi c / (6 L^2), with the conformal charge c.
 levels = [
     float(ss.transfer(ss.Ising(ss.chain(int(w))), temperature=CRITICAL_TEMPERATURE).log_eigenvalue["even"][0])
     for w in widths

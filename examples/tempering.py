@@ -3,8 +3,11 @@
     python examples/tempering.py            about a minute
     python examples/tempering.py --short    the form that the tests run
 
+Binder cumulant of the overlap against temperature for L = 4 and 6, with errors from 64 disorder samples each. The two
+curves cross near T_c = 1.10.
+
 What to learn here: a ladder of temperatures, overlaps of copies, error bars over disorder samples, and how to tell
-whether the run was long enough. The overlap's Binder cumulants of different sizes cross near T_c = 1.10.
+whether the run was long enough.
 """
 
 import sys

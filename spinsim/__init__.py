@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from spinsim import jobs as _jobs  # noqa: F401  (which enters the jobs' records)
+from spinsim import jobs as _jobs  # noqa: F401  (registers the jobs)
 from spinsim_ising import check as _check
 
 _check()

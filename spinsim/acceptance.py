@@ -1,8 +1,8 @@
 """Metropolis acceptance as 64-bit integer thresholds, from one exp of plain IEEE operations.
 
-A flip that costs energy dE > 0 is accepted when a 64-bit uniform integer lies below floor(2^64 exp(-beta dE)). One with
-dE < 0 is always accepted, one with dE = 0 with probability ``zero_acceptance``: accepting those always would make
-checkerboard dynamics reducible (walls every two sites would be closed orbits).
+A flip that costs energy dE > 0 is accepted when a 64-bit uniform integer lies below floor(2^64 exp(-beta dE)). A flip
+with dE < 0 is always accepted, a flip with dE = 0 with probability ``zero_acceptance``: if such flips were always
+accepted, checkerboard dynamics would be reducible (walls every two sites would be closed orbits).
 
 ``exp_reduced`` uses no library function and no fused multiply-add, so NumPy, Numba and CUDA agree to the bit.
 """
@@ -20,7 +20,7 @@ from spinsim.machine.compiled import inlined
 ZERO_ACCEPTANCE: Final = 1 - 2.0**-6
 LARGEST_EXPONENT: Final = 45.0  # exp(-45) < 2^-64: beyond it the threshold is 0
 NOTHING_BITS: Final = 30
-NEARLY_NOTHING: Final = 2.0**-NOTHING_BITS  # far above the rounding of a cost that two terms add up to
+NEARLY_NOTHING: Final = 2.0**-NOTHING_BITS  # far above the rounding error of a cost that is a sum of two terms
 
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.6931471803691238  # 33 bits, so that its products with small integers are exact
@@ -30,7 +30,7 @@ ROUND: Final = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it round
 
 @inlined
 def exp_reduced(y: Any) -> tuple[Any, Any]:
-    """(r, n) with exp(y) = r * 2^n, n a whole float; relative error below 2^-52 for |y| up to ``LARGEST_EXPONENT``.
+    """Return (r, n) with exp(y) = r * 2^n, n a whole float; relative error < 2^-52 for |y| <= ``LARGEST_EXPONENT``.
 
     Taylor's series of degree 13 on |y - n ln 2| <= ln(2) / 2, by Horner's rule.
     """
@@ -52,7 +52,7 @@ def exp_reduced(y: Any) -> tuple[Any, Any]:
 
 
 def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The natural logarithm of positive numbers, from plain IEEE operations too.
+    """Natural logarithm of positive numbers, also from plain IEEE operations.
 
     The series of 2 artanh((m - 1) / (m + 1)) for m = x 2^-n between 1/sqrt(2) and sqrt(2), by Horner's rule.
     """
@@ -69,9 +69,10 @@ def natural_log(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def acceptance(
     cost: npt.NDArray[np.int64], beta: npt.ArrayLike, zero_acceptance: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """True for flips that are always accepted, and the others' 64-bit threshold.
+    """Return a mask of the flips that are always accepted, and the 64-bit thresholds of the others.
 
-    ``cost`` is in quanta, ``beta`` is times the quantum, and both broadcast; cost 0 has the given probability.
+    ``cost`` is in quanta, ``beta`` is multiplied by the quantum, and both broadcast. Flips of cost 0 are accepted with
+    probability ``zero_acceptance``.
     """
     with np.errstate(over="ignore"):  # infinity is large enough
         exponent = np.minimum(np.multiply(beta, np.maximum(cost, 0).astype(np.float64)), LARGEST_EXPONENT)
@@ -83,13 +84,13 @@ def acceptance(
 def acceptance_of_terms(
     costs: npt.NDArray[np.int64], beta: npt.NDArray[np.float64], zero_acceptance: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """``acceptance`` where an energy has two terms, each with an inverse temperature of its own.
+    """Return ``acceptance`` for an energy of two terms, each with its own inverse temperature.
 
-    What costs x = beta_0 dE_0 + beta_1 dE_1 is accepted with probability min(1, exp(-x)), times ``zero_acceptance``
-    where |x| is at most ``NEARLY_NOTHING``: terms that cancel do so to rounding alone. Both directions of a flip have
-    the same |x|, so that the stationary law is Boltzmann's.
+    A flip that costs x = beta_0 dE_0 + beta_1 dE_1 is accepted with probability min(1, exp(-x)). The probability is
+    multiplied by ``zero_acceptance`` where |x| <= ``NEARLY_NOTHING``, because terms that cancel do so only up to
+    rounding. Both directions of a flip have the same |x|, so the stationary law is Boltzmann's.
 
-    ``costs`` and ``beta`` have shapes (..., 2), which broadcast; results are without the last axis.
+    ``costs`` and ``beta`` have shapes (..., 2), which broadcast; results lack the last axis.
     """
     parts = beta * costs.astype(np.float64)
     cost = parts[..., 0] + parts[..., 1]
@@ -99,14 +100,14 @@ def acceptance_of_terms(
 
 
 def _as_thresholds(probability: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-    """True where a probability is 1, and else its 64-bit threshold."""
+    """Return a mask of the probabilities that are 1, and the 64-bit thresholds of the others."""
     always = probability >= 1.0
     threshold = np.ldexp(np.where(always, 0.0, probability), 64).astype(np.uint64)
     return always, threshold
 
 
 COLDEST: Final = 1e-300  # lowest temperature: its inverse is finite
-HOTTEST: Final = 2.0**40  # in units of the local fields: beyond it nearly all flips are accepted and nothing mixes
+HOTTEST: Final = 2.0**40  # in units of the local fields: above it nearly all flips are accepted and nothing mixes
 
 
 def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf) -> npt.NDArray[np.float64]:
@@ -129,7 +130,7 @@ def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf
 
 
 def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
-    """Inverse temperatures of every replica, shape (replicas,), from one number or one for each."""
+    """Inverse temperature of each replica, shape (replicas,), from one number or one for each replica."""
     values = np.asarray(beta, np.float64)
     if values.shape not in ((), (replicas,)):
         raise InputError(f"inverse temperatures have shape {values.shape}: give a number or one for each replica")
@@ -139,18 +140,18 @@ def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
 
 
 def check_one_beta(beta: npt.ArrayLike) -> float:
-    """An inverse temperature that is finite and not negative."""
+    """Return an inverse temperature; refuse one that is infinite or negative."""
     one = float(np.asarray(beta, np.float64))
     if not 0 <= one < np.inf:
         raise InputError(f"inverse temperature {one:g} is not allowed: it must be finite and not negative")
     return one
 
 
-COLDEST_TERM: Final = 1e-100  # lowest temperature where two terms add up to a cost, which must be finite
+COLDEST_TERM: Final = 1e-100  # lowest temperature where a cost is a sum of two terms, which must be finite
 
 
 def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
-    """Inverse temperatures of both terms of every replica, (replicas, 2), from one, (replicas,) or (1, 2) or all."""
+    """Inverse temperatures of both terms per replica, (replicas, 2), from one number, (replicas,), (1, 2) or all."""
     values = np.asarray(beta, np.float64)
     if values.shape in ((1, 2), (replicas, 2)):
         values = np.broadcast_to(values, (replicas, 2))

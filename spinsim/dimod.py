@@ -1,4 +1,4 @@
-"""A sampler of dimod, for programs that are written for it: ``SpinsimSampler().sample(bqm, num_reads=100)``."""
+"""A dimod sampler, for programs written for dimod: ``SpinsimSampler().sample(bqm, num_reads=100)``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from spinsim.sampling.temperatures import automatic_temperatures
 try:
     from dimod.core.initialized import Initialized as _Initialized
     from dimod.core.sampler import Sampler as _Sampler
-except ImportError:  # the sampler says so when it is made
+except ImportError:  # creating the sampler reports this
 
     class _Initialized:  # type: ignore[no-redef]
         pass
@@ -44,21 +44,21 @@ ANSWERS: Final = ("best", "last")
 _SWEEPS: Final = 1000
 _MOST: Final = 10**9
 _MOST_BETAS: Final = 10_000
-_AT_ONCE: Final = 256  # problems that are ready at a time
-_LEAST_BETA: Final = 1e-150  # of geometric rows, so that no ratio of two overflows
-_GREEDY: Final = 2.0**10  # exponent of the least cost of a flip at which none is accepted
+_AT_ONCE: Final = 256  # problems that are prepared at a time
+_LEAST_BETA: Final = 1e-150  # of geometric schedules, so that no ratio of two overflows
+_GREEDY: Final = 2.0**10  # beta times the least cost of a flip, at which no such flip is accepted
 
 
 @public
 class SpinsimSampler(_Sampler, _Initialized):
-    """Simulated annealing by exact Metropolis sweeps, each read a replica.
+    """Simulated annealing by exact Metropolis sweeps. Each read is a replica.
 
     Args:
-        device: Where it runs, ``auto``, ``cpu`` or ``cuda``.
+        device: Device to run on: ``auto``, ``cpu`` or ``cuda``.
         threads: CPU threads, None for all.
 
     Raises:
-        InputError: where dimod is not installed.
+        InputError: if dimod is not installed.
     """
 
     def __init__(self, device: str = "auto", threads: int | None = None) -> None:
@@ -68,12 +68,12 @@ class SpinsimSampler(_Sampler, _Initialized):
 
     @property
     def properties(self) -> dict[str, Any]:
-        """Abilities of the sampler."""
+        """Allowed values of the options of ``sample``."""
         return {"beta_schedule_options": SCHEDULES, "answers": ANSWERS}
 
     @property
     def parameters(self) -> dict[str, list[str]]:
-        """The arguments of ``sample``, with the properties that say more of them."""
+        """Arguments of ``sample``, each with the names of the properties that list its values."""
         about = {"beta_schedule_type": ["beta_schedule_options"], "answer": ["answers"]}
         return {name: about.get(name, []) for name in (*_defaults(), "seed")}
 
@@ -96,44 +96,44 @@ class SpinsimSampler(_Sampler, _Initialized):
         descend: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Anneal the reads and return the lowest state that each of them met, or the last one.
+        """Anneal the reads and return the lowest state of each read, or its last state.
 
-        Energies are looked at some 30 times, evenly spaced, and at the end.
+        Energies are evaluated about 30 times, evenly spaced, and at the end.
 
         Args:
             bqm: A ``dimod.BinaryQuadraticModel``.
-            num_reads: Replicas; as many as initial states, or one, where left out.
-            num_sweeps: In all, a multiple of ``num_sweeps_per_beta``; where left out and no schedule is given 1,000 or
-                the next multiple. Beyond 10,000 inverse temperatures each serves for several sweeps.
+            num_reads: Number of replicas; by default the number of initial states, or 1.
+            num_sweeps: Total number of sweeps, a multiple of ``num_sweeps_per_beta``; without it and without a schedule
+                1,000 or the next multiple. Beyond 10,000 inverse temperatures, each serves for several sweeps.
             num_sweeps_per_beta: Sweeps at each inverse temperature.
-            beta_range: First and last inverse temperature, which is no lower; from the fields of the problem where left
-                out. Where the last is infinite, the others end at that of the fields, and the last ones are greedy.
-            beta_schedule: Every inverse temperature, for the type ``custom``. At 0 every spin turns in each sweep, at
-                infinity none to a higher energy.
+            beta_range: First and last inverse temperature, in rising order; by default derived from the fields of the
+                problem. If the last is infinite, the finite ones end at the default and the final sweeps are greedy.
+            beta_schedule: Every inverse temperature, for the type ``custom``. At 0 every spin flips in each sweep; at
+                infinity no spin flips to a higher energy.
             beta_schedule_type: ``geometric``, ``linear`` or ``custom``.
-            initial_states: Samples as dimod takes them.
-            initial_states_generator: Where they are fewer than reads: ``none`` refuses, ``tile`` repeats them,
-                ``random`` adds others.
-            seed: Of all random numbers, 64 bits; drawn where left out. The same seed and arguments give the same reads.
-            interrupt_function: Asked at least after each inverse temperature; where it says true, the run ends as it
-                is, and ``info`` says ``interrupted``.
-            time_limit: Seconds that the call may take, without the compiling of kernels. Where the sweeps asked for
-                take longer, fewer are done, evenly taken from the whole schedule, as many as fit the time; one at the
-                last inverse temperature in any case. ``info`` then says ``shortened`` and the number of sweeps; reads
-                depend on the machine, and the same seed gives others. Where all fit, nothing changes. The descents at
-                the end come on top.
-            answer: ``best`` for the lowest states, ``last`` for those at the end of the schedule, which a constant
-                inverse temperature draws from the Boltzmann distribution: ``beta_range=[0.5, 0.5]``.
-            descend: After the last sweep, flip spins of the lowest states while that lowers their energy. Last states
-                are left as they are.
-            kwargs: Others are ignored with a warning, as dimod's samplers do.
+            initial_states: Samples in any form that dimod accepts.
+            initial_states_generator: Used if there are fewer initial states than reads: ``none`` refuses, ``tile``
+                repeats them, ``random`` adds random states.
+            seed: Seed of all random numbers, 64 bits; by default drawn. Equal seeds and arguments give equal reads.
+            interrupt_function: Called at least after each inverse temperature. If it returns True, the run stops at its
+                present state, and ``info`` has ``interrupted``.
+            time_limit: Largest duration of the call in seconds, not counting the compiling of kernels. If the requested
+                sweeps take longer, only as many as fit are done, evenly chosen from the whole schedule, but at least
+                one at the last inverse temperature. ``info`` then has ``shortened`` and the number of sweeps. Reads
+                then depend on the machine, so the same seed gives other reads. If all sweeps fit, nothing changes.
+                The descents at the end take extra time.
+            answer: ``best`` for the lowest states, ``last`` for the states at the end of the schedule. At a constant
+                inverse temperature these are samples of the Boltzmann distribution: ``beta_range=[0.5, 0.5]``.
+            descend: After the last sweep, flip spins of the lowest states as long as that lowers their energy. Last
+                states are left unchanged.
+            kwargs: Other arguments are ignored with a warning, as in dimod's samplers.
 
         Returns:
-            A ``dimod.SampleSet`` with the labels and the vartype of the model; ``info`` has what was filled in and the
-            number of sweeps done.
+            A ``dimod.SampleSet`` with the labels and the vartype of the model; ``info`` has the values that were
+            filled in and the number of sweeps done.
 
         Raises:
-            InputError: for what is no such model, and for arguments that make no sense.
+            InputError: if ``bqm`` is no such model, and for arguments that make no sense.
         """
         given = locals()
         self.remove_unknown_kwargs(**kwargs)
@@ -142,15 +142,15 @@ class SpinsimSampler(_Sampler, _Initialized):
         return problem.sample_set()
 
     def sample_many(self, bqms: Iterable[Any], *, seed: int | None = None, **arguments: Any) -> list[Any]:
-        """Sample several problems and return the sample set of each; CPU threads work on them side by side.
+        """Sample several problems and return the sample set of each. On the CPU, threads work on problems in parallel.
 
-        Problem k, from 0 on, has the seed ``seed + k``, modulo 2^64: its sample set is that of ``sample`` with this
-        seed and the same arguments.
+        Problem k, counted from 0, has the seed ``seed + k``, modulo 2^64. Its sample set equals that of ``sample`` with
+        this seed and the same arguments.
 
         Args:
-            bqms: Models of dimod.
-            seed: Of the first problem; drawn where left out.
-            arguments: Others of ``sample``, which all problems share; a ``time_limit`` is for each of them.
+            bqms: dimod models.
+            seed: Seed of the first problem; by default drawn.
+            arguments: Other arguments of ``sample``, shared by all problems; a ``time_limit`` applies to each problem.
 
         Raises:
             InputError: as ``sample``, naming the problem by its number.
@@ -172,7 +172,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         return sample_sets
 
     def _prepared(self, bqm: Any, seed: Any, threads: int | None, given: dict[str, Any]) -> _Problem:
-        """Return a problem that is ready to be annealed, with the arguments of ``sample`` checked."""
+        """Check the arguments of ``sample`` and return a problem that is ready to be annealed."""
         began = seconds_without_compiling()
         limit = np.inf if given["time_limit"] is None else given["time_limit"]
         if not limit >= 0:
@@ -198,17 +198,17 @@ class SpinsimSampler(_Sampler, _Initialized):
         return _Problem(bqm, ready, replicas, schedule, about, is_last, descends, stop, limit, began)
 
     def _model_of(self, problem: Quadratic) -> Ising:
-        """Return the model of a problem: that of the last call, with all that follows from it, if it is the same."""
+        """Return the model of a problem; reuse the last call's model and its derived data for the same problem."""
         last = self._last
         if last is None or not problem.is_same(last[0]):
             self._last = last = problem, Ising.from_quadratic(problem)
         return last[1]
 
     def sample_ising(self, h: Any, J: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's names)
-        """Sample an Ising problem in dimod's form, sum h s + sum J s s, whose terms are checked before dimod sees them.
+        """Sample an Ising problem in dimod's form, sum h s + sum J s s. Its terms are checked before dimod reads them.
 
         Raises:
-            InputError: for keys of J that are no pairs, and for values that are no numbers; else as ``sample``.
+            InputError: for keys of J that are no pairs, and for values that are no numbers; otherwise as ``sample``.
         """
         linear = h if isinstance(h, Mapping) else dict(enumerate(h)) if isinstance(h, Sequence) else {}
         for label, value in linear.items():
@@ -216,7 +216,7 @@ class SpinsimSampler(_Sampler, _Initialized):
         return self.sample(_bqm_of("from_ising", h, J), **parameters)
 
     def sample_qubo(self, Q: Any, **parameters: Any) -> Any:  # noqa: N803  (dimod's name)
-        """Sample a QUBO in dimod's form, ``{(u, v): value}``, whose terms are checked before dimod sees them.
+        """Sample a QUBO in dimod's form, ``{(u, v): value}``. Its terms are checked before dimod reads them.
 
         Raises:
             InputError: as ``sample_ising``.
@@ -226,7 +226,7 @@ class SpinsimSampler(_Sampler, _Initialized):
     def _start(
         self, bqm: Any, states: Any, generator: Any, reads: int | None, seed: int
     ) -> npt.NDArray[np.int8] | None:
-        """Returns the initial configurations (reads, sites), None where all are random."""
+        """Return the initial configurations (reads, sites), or None if all are random."""
         if states is None and generator == "random":
             return None
         try:
@@ -241,7 +241,7 @@ class SpinsimSampler(_Sampler, _Initialized):
 
 
 def _bqm_of(maker: str, *terms: Any) -> Any:
-    """Return the model that dimod makes of terms, the last of which are pairs."""
+    """Return the model that dimod builds from terms; the last argument holds the pairs."""
     check_pairs(terms[-1])
     try:
         return getattr(import_dimod().BinaryQuadraticModel, maker)(*terms)
@@ -252,10 +252,10 @@ def _bqm_of(maker: str, *terms: Any) -> Any:
 
 @dataclass
 class _Problem:
-    """A problem with its reads, None of a model without variables, and how its anneal ended.
+    """A problem with its reads (None for a model without variables), and how its anneal ended.
 
-    ``about`` goes into the sample set's ``info``, and ``is_last`` is true where its states are the last ones. ``limit``
-    is the time in seconds that it may take, since it ``began`` to be prepared.
+    ``about`` goes into the sample set's ``info``, and ``is_last`` is True if the last states are returned. ``limit`` is
+    the largest time in seconds, counted from ``began``, when preparation started.
     """
 
     bqm: Any
@@ -276,7 +276,7 @@ class _Problem:
 
     @property
     def words(self) -> int:
-        """Updates, as words of 128 spins that take as long."""
+        """Amount of work, as the number of 128-spin words whose updates take as long."""
         return self.schedule.total * self.replicas * (self.reads.model.sites if self.reads else 0) // ATTEMPTS
 
     def anneal(self) -> None:
@@ -304,13 +304,13 @@ class _Problem:
 
 @cache
 def _defaults() -> dict[str, Any]:
-    """Return what the arguments of ``sample`` are where they are left out."""
+    """Default values of the arguments of ``sample``."""
     parameters = signature(SpinsimSampler.sample).parameters.values()
     return {one.name: one.default for one in parameters if one.kind is one.KEYWORD_ONLY and one.name != "seed"}
 
 
 def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, dict[str, Any]]:
-    """Return the schedule that the arguments of ``sample`` mean and its part of ``info``; an empty one of no model."""
+    """Return the schedule of the arguments of ``sample`` and its entries in ``info``; without a model it is empty."""
     names = "num_sweeps", "beta_range", "beta_schedule", "beta_schedule_type"
     sweeps, ends, listed, kind = (given[name] for name in names)
     if kind is None:
@@ -344,7 +344,7 @@ def _schedule(model: Ising | None, given: dict[str, Any]) -> tuple[Schedule, dic
 
 
 def _range(model: Ising | None, ends: Any, kind: str) -> tuple[float, float]:
-    """Return the first and the last inverse temperature, from the fields of the model where ``ends`` are left out."""
+    """Return the first and the last inverse temperature; without ``ends`` they follow from the fields of the model."""
     if ends is None:
         first, last = (1.0, 1.0) if model is None else (1 / one for one in model.once(automatic_temperatures)[:2])
         return first, last
@@ -366,9 +366,9 @@ def _range(model: Ising | None, ends: Any, kind: str) -> tuple[float, float]:
 def _between(
     kind: str, range_: tuple[float, float, float], number: int, each: int, looks: int, most: float
 ) -> Schedule:
-    """Return the schedule between two inverse temperatures; others have asked for it where problems are alike.
+    """Return the schedule between two inverse temperatures, cached for problems with equal ranges.
 
-    ``range_`` has the first, the coldest that is finite and the last; ``most`` stands for an infinite one.
+    ``range_`` has the first, the largest finite and the last inverse temperature; ``most`` replaces an infinite one.
     """
     first, cold, last = range_
     steps = min(number, _MOST_BETAS)
@@ -381,7 +381,7 @@ def _between(
 
 
 def _greedy(model: Ising) -> float:
-    """Return a finite inverse temperature at which no spin of a model turns to a higher energy."""
+    """Return a finite inverse temperature at which no spin of a model flips to a higher energy."""
     return min(_GREEDY / model.quantum, 1 / COLDEST)
 
 

@@ -1,7 +1,7 @@
-"""The one error that a user's input can cause, and how its sentence names settings.
+"""The error that a user's input can cause, and the wording of its message.
 
-A refusal of the command line speaks of flags (``--out``), one in Python of arguments (``out=``): the command line says
-that it runs, and messages are worded when they are made, by ``argument`` and ``worded``.
+A message on the command line names flags (``--out``), a message in Python names arguments (``out=``). The command line
+announces itself by ``on_command_line``; ``argument`` and ``worded`` then choose the words when a message is made.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ _on_command_line = False
 
 
 class InputError(ValueError):
-    """Bad input: one sentence that names the value, the rule and the mend. The command line exits with status 2."""
+    """Bad input: one sentence with the value, the rule and the remedy. The command line exits with status 2."""
 
 
 class WrongTypeError(InputError, TypeError):
-    """Bad input of another type than a signature says, or by a name that it lacks: also a TypeError to programs."""
+    """Bad input of a type that the signature does not allow, or with an unknown name: also a TypeError for programs."""
 
 
 class MissingError(InputError, AttributeError):
-    """A run has no such thing: bad input to who asks for it, and to ``hasattr`` an attribute that is not there."""
+    """A run lacks the requested attribute. For ``hasattr`` this is an ordinary missing attribute."""
 
 
 class OwnCodeError(InputError):
-    """A function of the user's own has failed; ``trace`` shows where, as Python would."""
+    """A user's own function has failed; ``trace`` is its traceback in Python's format."""
 
     def __init__(self, sentence: str, trace: str) -> None:
         super().__init__(sentence)
         self.trace = trace
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Give pickle both arguments, for other processes."""
+        """Give pickle both arguments, so that other processes can rebuild the error."""
         return type(self), (str(self), self.trace)
 
 
 @contextlib.contextmanager
 def on_command_line() -> Iterator[None]:
-    """Let messages name flags and commands."""
+    """Let messages name flags and commands within the block."""
     global _on_command_line
     before, _on_command_line = _on_command_line, True
     try:
@@ -52,7 +52,7 @@ def on_command_line() -> Iterator[None]:
 
 
 def warn_caller(sentence: str) -> None:
-    """Warn of the line of the user's that has called the program, however deep in it that is noticed."""
+    """Issue a warning that points at the user's line that called the program, at any depth of the call stack."""
     package = __name__.partition(".")[0]
     for level in count(1):
         frame = sys._getframe(level)
@@ -62,12 +62,12 @@ def warn_caller(sentence: str) -> None:
 
 
 def worded(command_line: str, python: str) -> str:
-    """Return the words for who reads a message."""
+    """Return the wording for the command line or for Python, whichever is in use."""
     return command_line if _on_command_line else python
 
 
 def argument(name: str, value: object = "") -> str:
-    """Return a setting as it is named, ``--replicas`` or ``replicas``, or given, ``--replicas 2`` or ``replicas=2``.
+    """Return the name of a setting, ``--replicas`` or ``replicas``, or with a value ``--replicas 2`` or ``replicas=2``.
 
     A switch is given with the value True: ``--quantum`` or ``quantum=True``.
     """
@@ -76,5 +76,5 @@ def argument(name: str, value: object = "") -> str:
 
 
 def another_path() -> str:
-    """Return how to ask for another file."""
+    """Return the words that ask for another file."""
     return worded("choose another --out", "choose another path")

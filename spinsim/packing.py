@@ -26,7 +26,7 @@ import numpy.typing as npt
 from spinsim.machine.compiled import kernel, part
 
 LANES: Final = 128
-_GROUPS_AT_ONCE: Final = 2**13  # whose lanes are in memory by their numbers
+_GROUPS_AT_ONCE: Final = 2**13  # limits how many lane numbers are in memory at a time
 
 
 class Packing(StrEnum):
@@ -44,18 +44,18 @@ def block_count(replicas: int) -> int:
 
 
 def lane_masks(replicas: int) -> npt.NDArray[np.uint64]:
-    """Words whose set bits are lanes in use; shape (blocks, 2)."""
+    """Masks of the lanes in use; shape (blocks, 2)."""
     lanes = np.arange(block_count(replicas) * LANES) < replicas
     return np.packbits(lanes, bitorder="little").view("<u8").reshape(-1, 2).astype(np.uint64)
 
 
 def pack_lanes(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Booleans (..., 128) to words (..., 2)."""
+    """Pack booleans (..., 128) into words (..., 2)."""
     return np.packbits(bits, axis=-1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def pack(spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """``spins`` (sample, site, replica) to replica-packed words (sample, block, site, 2)."""
+    """Pack ``spins`` (sample, site, replica) into replica-packed words (sample, block, site, 2)."""
     samples, sites, replicas = spins.shape
     bits = np.zeros((samples, sites, block_count(replicas) * LANES), np.bool_)
     bits[..., :replicas] = spins > 0
@@ -64,7 +64,7 @@ def pack(spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
 
 
 def unpack(words: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int8]:
-    """Replica-packed words (sample, block, site, 2) to ``spins`` (sample, site, replica)."""
+    """Unpack replica-packed words (sample, block, site, 2) to ``spins`` (sample, site, replica)."""
     samples, _, sites, _ = words.shape
     flat = np.ascontiguousarray(words.transpose(0, 2, 1, 3)).astype("<u8")
     bits = np.unpackbits(flat.view(np.uint8).reshape(samples, sites, -1), axis=-1, bitorder="little")
@@ -72,13 +72,13 @@ def unpack(words: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int8]
 
 
 def unpack_replica(words: npt.NDArray[np.uint64], replica: int) -> npt.NDArray[np.int8]:
-    """One replica's spins (site,) from the words (block, site, 2) of one sample."""
+    """Unpack one replica's spins (site,) from the words (block, site, 2) of one sample."""
     block, lane = divmod(replica, LANES)
     return unpack_lane(words[block, :, lane // 64], lane % 64)
 
 
 def unpack_lane(words: npt.NDArray[np.uint64], bit: int) -> npt.NDArray[np.int8]:
-    """Spins (site,) from one bit of words (site,)."""
+    """Unpack spins (site,) from one bit of words (site,)."""
     bits = (words >> np.uint64(bit)) & np.uint64(1)
     return (2 * bits.astype(np.int8) - 1).astype(np.int8)
 
@@ -89,20 +89,18 @@ def rows_fill_groups(shape: tuple[int, ...]) -> bool:
 
 
 def site_groups(sites: int) -> int:
-    """Groups of 128 lanes that hold one colour of a lattice of so many sites."""
+    """Groups of 128 lanes that hold one colour of a lattice with this number of sites."""
     return -(-sites // (2 * LANES))
 
 
 def site_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """(colours, groups, halves) of one site-packed lattice of sides ``shape``, x first."""
+    """Return (colours, groups, halves) of one site-packed lattice of sides ``shape``, x first."""
     return 2, site_groups(prod(shape)), 2
 
 
 def repeating_groups(shape: tuple[int, ...]) -> int:
-    """Groups of a colour after which its lanes lie as before in rows and planes, at most all of them."""
-    lanes = (
-        prod(shape[:2]) if len(shape) > 2 else shape[0]
-    )  # of two planes, or rows, which differ in their first colour
+    """Period, in groups of a colour, of the layout of lanes in rows and planes; at most the number of groups."""
+    lanes = prod(shape[:2]) if len(shape) > 2 else shape[0]  # of two planes, or rows, with different first colours
     return min(lcm(lanes, LANES) // LANES, site_groups(prod(shape)))
 
 
@@ -113,7 +111,7 @@ def _odd_rows(shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
 
 
 def mask_of_lanes(groups: int, is_set: Callable[[npt.NDArray[np.int64]], Any]) -> npt.NDArray[np.uint64]:
-    """Words (groups, 2) of the lanes of a colour for which a function of their numbers is True."""
+    """Words (groups, 2) with a bit set for each lane of a colour whose number satisfies ``is_set``."""
     mask = np.empty((groups, 2), np.uint64)
     for first in range(0, groups, _GROUPS_AT_ONCE):
         lane = np.arange(LANES * first, LANES * min(groups, first + _GROUPS_AT_ONCE))
@@ -123,7 +121,7 @@ def mask_of_lanes(groups: int, is_set: Callable[[npt.NDArray[np.int64]], Any]) -
 
 @lru_cache(maxsize=16)
 def odd_lanes(shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
-    """Words (groups, 2) of ``repeating_groups`` whose bits are set where colour 0 has odd x."""
+    """Words (groups, 2) of ``repeating_groups``, with a bit set where the site of colour 0 has odd x."""
 
     def is_odd(lane: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         row = lane // (shape[0] // 2)
@@ -133,7 +131,7 @@ def odd_lanes(shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
 
 
 def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
-    """Configurations (..., site) to site-packed words (..., colour, group, half)."""
+    """Pack configurations (..., site) into site-packed words (..., colour, group, half)."""
     before, (colours, groups, _) = spins.shape[:-1], site_shape(shape)
     pairs = (spins > 0).reshape(*before, prod(shape[1:]), shape[0] // 2, 2)
     odd = _odd_rows(shape)
@@ -145,7 +143,7 @@ def pack_sites(spins: npt.NDArray[np.int8], shape: tuple[int, ...]) -> npt.NDArr
 
 
 def unpack_sites(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
-    """Site-packed words (..., colour, group, half) to configurations (..., site)."""
+    """Unpack site-packed words (..., colour, group, half) to configurations (..., site)."""
     before, rows, odd = words.shape[:-3], prod(shape[1:]), _odd_rows(shape)
     flat = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(*before, 2, -1)
     bits = np.unpackbits(flat, axis=-1, count=prod(shape) // 2, bitorder="little")
@@ -162,28 +160,28 @@ Bits = npt.NDArray[np.uint8]
 _SPINS: Final = (
     2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int8) - 1
 ).view(np.uint64)[:, 0]
-"""The eight spins of a byte, in as many bytes."""
+"""Eight spins of each value of a byte, as the eight bytes of a word."""
 _SET_BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
 
 def packed_spins(spins: npt.NDArray[np.int8]) -> Bits:
-    """Returns configurations (..., sites) of +1 and -1 as bits (..., bytes)."""
+    """Pack configurations (..., sites) of +1 and -1 into bits (..., bytes)."""
     return np.packbits(spins > 0, axis=-1, bitorder="little")
 
 
 def unpacked_spins(bits: Bits, sites: int) -> npt.NDArray[np.int8]:
-    """Returns the configurations (..., sites), +1 and -1, of bits (..., bytes)."""
+    """Unpack bits (..., bytes) to configurations (..., sites) of +1 and -1."""
     spins = _SPINS[bits].view(np.int8)
     return spins if spins.shape[-1] == sites else np.ascontiguousarray(spins[..., :sites])
 
 
 def spins_up(bits: Bits) -> npt.NDArray[np.int64]:
-    """Returns how many spins are +1 in configurations (..., bytes)."""
+    """Number of spins +1 in each configuration (..., bytes)."""
     return np.asarray(_SET_BITS[bits].sum(axis=-1, dtype=np.int64))
 
 
 def of_replica_packed(words: npt.NDArray[np.uint64], replicas: int) -> Bits:
-    """Returns the configurations (replicas, bytes) of one sample's replica-packed words (blocks, sites, 2)."""
+    """Return the configurations (replicas, bytes) in one sample's replica-packed words (blocks, sites, 2)."""
     blocks, sites, _ = words.shape
     lanes = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8).reshape(blocks, sites, -1)
     by_site = np.unpackbits(lanes, axis=-1, bitorder="little")
@@ -193,7 +191,7 @@ def of_replica_packed(words: npt.NDArray[np.uint64], replicas: int) -> Bits:
 
 @part
 def _apart(word):  # type: ignore[no-untyped-def]
-    """The low 32 bits of a word at the even places of 64."""
+    """Spread the low 32 bits of a word over the even bit positions of 64."""
     word &= np.uint64(0xFFFFFFFF)
     for shift, mask in (
         (np.uint64(16), np.uint64(0x0000FFFF0000FFFF)),
@@ -208,7 +206,7 @@ def _apart(word):  # type: ignore[no-untyped-def]
 
 @kernel
 def _interleave(words, odd, out):  # type: ignore[no-untyped-def]
-    """``out`` in the order of sites, of ``words`` (colour, words); ``odd`` has the lanes as ``odd_lanes`` has them."""
+    """Write ``words`` (colour, words) to ``out`` in the order of sites; ``odd`` comes from ``odd_lanes``."""
     high = np.uint64(32)
     for k in range(words.shape[1]):
         mask = odd[k % odd.size]
@@ -219,7 +217,7 @@ def _interleave(words, odd, out):  # type: ignore[no-untyped-def]
 
 
 def of_site_packed(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> Bits:
-    """Returns the bits (bytes,) of a configuration as site-packed words (colours, groups, 2) of these sides."""
+    """Return the bits (bytes,) of a configuration in site-packed words (colours, groups, 2), for sides ``shape``."""
     halves = np.ascontiguousarray(words).reshape(2, -1)
     out = np.empty(halves.size, np.uint64)
     _interleave(halves, odd_lanes(shape).reshape(-1), out)
@@ -227,7 +225,7 @@ def of_site_packed(words: npt.NDArray[np.uint64], shape: tuple[int, ...]) -> Bit
 
 
 class States:
-    """Configurations of large lattices, one for each sample: held as bits, and unpacked when they are asked for.
+    """Configurations of large lattices, one for each sample: stored as bits, and unpacked on access.
 
     Args:
         bits: Configurations of all samples, (samples, bytes).
@@ -246,7 +244,7 @@ class States:
     def __getitem__(self, which: slice) -> States: ...
 
     def __getitem__(self, which: int | slice) -> npt.NDArray[np.int8] | States:
-        """The configuration of a sample, ``int8`` (sites,), +1 and -1; those of several stay as they are."""
+        """Return the configuration of a sample, ``int8`` (sites,), +1 and -1; a slice of samples stays packed."""
         sites = self.shape[1]
         return States(self.bits[which], sites) if isinstance(which, slice) else unpacked_spins(self.bits[which], sites)
 
@@ -254,5 +252,5 @@ class States:
         return len(self.bits)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """All of them, ``int8`` (samples, sites)."""
+        """Unpack all configurations, ``int8`` (samples, sites)."""
         return unpacked_spins(self.bits, self.shape[1]).astype(dtype or np.int8, copy=False)

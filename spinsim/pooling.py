@@ -1,8 +1,8 @@
-"""Runs that differ in seeds and disorder alone, as one run of all their samples.
+"""Pooling: runs that differ only in seeds and disorder, as one run of all their samples.
 
-Samples with equal couplings and fields are one sample, of which each run is an independent chain. Anneals of it have
-more replicas then. Runs on a ladder stand behind each other along the axis of the samples, and the array ``DISORDER``
-tells which of them are of one sample.
+Samples with equal couplings and fields count as one sample, and each run is an independent chain of it. In anneals,
+such runs become additional replicas of the sample. Runs on a ladder are concatenated along the axis of samples, and
+the array ``DISORDER`` gives the disorder sample of each entry.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ Integers = npt.NDArray[np.int64]
 
 _SAMPLE: Final = "sample"
 _STEP: Final = "step"  # the axis of rows
-_REPLICAS: Final = ("replica", "population")  # axes of anneals along which runs of one sample have more
-_FAMILY: Final = "family"  # an array of numbers of replicas
+_REPLICAS: Final = ("replica", "population")  # axes of anneals that grow where several runs have the same sample
+_FAMILY: Final = "family"  # an array that holds numbers of replicas
 _NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement", DISORDER.partition("/")[0])
-"""Groups of a single run, of which a pooled one has others or none."""
+"""Groups that describe a single run; a pooled run lacks them or makes its own."""
 _SEARCHES: Final = ("search", "anneals")
 _FREE: Final = frozenset({"sweeps", "thermalize", "temperatures", "k", "gamma", "beta", "series", "series_limit"})
-"""Settings of a job that may differ: ladders are compared by their values, and lengths by what was measured."""
-_FEW_BONDS: Final = 64  # below which samples of two disorder seeds may be alike by chance
+"""Settings of a job that may differ: ladders are compared by their values, lengths by their measurements."""
+_FEW_BONDS: Final = 64  # below this number of bonds, samples of two disorder seeds may be equal by chance
 
 
 @public
 def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
-    """One run of all samples of several runs, such as the files of an array of disorder jobs.
+    """Pool several runs, such as the files of an array of disorder jobs, into one run of all their samples.
 
-    Averages, errors, P(q) and figures of the result are those of one run of all these samples. Runs of
+    Averages, errors, P(q) and figures of the result refer to all these samples together. Runs of
     one sample with several seeds are independent chains of it: each of their measurements counts once,
-    and each sample counts once. Runs on a ladder may be of different lengths.
+    and each sample counts once. Runs on a ladder may have different lengths.
 
     Args:
-        runs: Results or files of one job that differ in seeds, disorder and length alone: the same
+        runs: Results or files of one job that differ only in seeds, disorder and length: the same
             lattice or graph, ladder and settings.
 
     Returns:
@@ -65,7 +65,7 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
         2
 
     Raises:
-        InputError: for no runs, searches, and runs that are not of one kind.
+        InputError: if no runs are given, for searches, and for runs that differ in anything else.
     """
     results = [run if isinstance(run, Result) else load(run) for run in runs]
     if not results:
@@ -80,7 +80,7 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
 
 
 def _pooled(results: Sequence[Result]) -> Any:
-    """The run of all samples of runs that are of one kind; InputError where one is given twice."""
+    """Return the run of all samples of compatible runs; InputError if a run is given twice."""
     if len(results) == 1:
         return results[0]
     runs = [run for result in results for run in _runs_in(result)]
@@ -105,7 +105,7 @@ def _pooled(results: Sequence[Result]) -> Any:
 
 
 def _runs_in(result: Result) -> list[dict[str, Any]]:
-    """The runs of a result, one of one that is not pooled: their identities, samples and seeds."""
+    """Identity, number of samples and seeds of each run in a result; a run that is not pooled has one entry."""
     attributes, config = result.attributes, result.config
     if POOLED in attributes:
         return list(json.loads(attributes[POOLED]))
@@ -114,7 +114,7 @@ def _runs_in(result: Result) -> list[dict[str, Any]]:
 
 
 def _disorder(results: Sequence[Result]) -> Integers:
-    """Number of the disorder sample of each sample of each run; those of one run all differ."""
+    """Number of the disorder sample of each sample of each run; within one run all numbers differ."""
     numbers: dict[Any, int] = {}
     found = []
     for result in results:
@@ -148,7 +148,7 @@ def _is_random(result: Result) -> bool:
 
 
 def groups_of(results: Sequence[Result]) -> list[list[int]]:
-    """Numbers of the runs that can be pooled with each other, group by group, in the order of their first ones."""
+    """Numbers of the runs that can be pooled with each other, in groups ordered by their first runs."""
     groups: list[list[int]] = []
     for number, result in enumerate(results):
         for group in groups:
@@ -161,7 +161,7 @@ def groups_of(results: Sequence[Result]) -> list[list[int]]:
 
 
 def why_apart(a: Result, b: Result) -> str:
-    """Why two runs are not of one kind, in words that follow a comma; empty where they are."""
+    """Reason why two runs cannot be pooled, in words that follow a comma; empty if they can."""
     if a.job != b.job:
         return f"as one is {job_of(a.job).a_run} and the other {job_of(b.job).a_run}"
     if any(name in result.record.groups for name in _SEARCHES for result in (a, b)):
@@ -190,7 +190,7 @@ def _of_one_graph(a: Ising, b: Ising) -> bool:
 
 
 def _compared(result: Result) -> dict[str, Any]:
-    """Settings of a run that all runs of a pool share."""
+    """Settings that must be equal in all runs of a pool."""
     config = result.config
     kind = kinds_of(job_of(result.job).config)[result.job]
     own = kind.identity(config[result.job])
@@ -204,7 +204,10 @@ _OF_MODEL: Final = frozenset(
 
 
 def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:
-    """Arrays that runs of a pool have alike, but for the number of samples; of those along samples the first one."""
+    """Arrays that must agree between pooled runs; an array with several axes is represented by its shape only.
+
+    The axis of samples is left out.
+    """
     forms: dict[str, npt.NDArray[Any]] = {}
     for path, array in record.paths():
         group = path.partition("/")[0]
@@ -220,7 +223,7 @@ def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:
 
 
 def _pooled_record(results: Sequence[Result]) -> Record:
-    """The samples of all runs behind each other, without rows where these are not of the same sweeps."""
+    """Concatenate the samples of all runs; rows are dropped if they were not measured at the same sweeps."""
     records = [result.record for result in results]
     names = [name for name in records[0].groups if name not in _NOT_POOLED and all(name in r.groups for r in records)]
     sweeps, *others = (_sweeps(record) for record in records)
@@ -235,13 +238,13 @@ def _pooled_record(results: Sequence[Result]) -> Record:
 
 
 def _sweeps(record: Record) -> tuple[list[int], int | None]:
-    """Sweeps before each row, and measurements for each."""
+    """Sweeps done before each row, and the number of measurements for each row."""
     sweeps = record.get(f"{MEASUREMENTS}/sweep")
     return [] if sweeps is None else np.asarray(sweeps).tolist(), record.group(REDUCED).attributes.get(STRIDE)
 
 
 def _are_alike(groups: Sequence[Record]) -> bool:
-    """True if groups of configurations have equal shapes, but for the number of samples."""
+    """True if groups of configurations have equal shapes, except for the number of samples."""
 
     def shapes(group: Record) -> dict[str, tuple[int, ...]]:
         return {
@@ -258,7 +261,7 @@ def _pooled_group(groups: Sequence[Record], samples: int, has_rows: bool) -> Rec
     for name, array in groups[0].arrays.items():
         parts = [np.asarray(group.arrays[name].values) for group in groups if name in group.arrays]
         if len(parts) < len(groups):
-            continue  # rows that are not kept by all
+            continue  # rows that some runs do not keep
         if not has_rows and _STEP in array.axes:
             parts = [part[(slice(None),) * array.axes.index(_STEP) + (slice(0),)] for part in parts]
         if array.axes == (_SAMPLE,) and name == _SAMPLE:
@@ -274,10 +277,10 @@ def _pooled_group(groups: Sequence[Record], samples: int, has_rows: bool) -> Rec
 
 
 def _with_more_replicas(results: Sequence[Result], disorder: Integers) -> Record:
-    """The record of anneals whose runs of one sample are more replicas of it.
+    """Return the record of pooled anneals, in which several runs of one sample become more replicas of it.
 
     Raises:
-        InputError: where samples have different numbers of runs.
+        InputError: if samples have different numbers of runs.
     """
     pooled, numbers = _pooled_record(results), np.unique(disorder)
     rows = [np.flatnonzero(disorder == number) for number in numbers]
@@ -309,7 +312,7 @@ def _with_more_replicas(results: Sequence[Result], disorder: Integers) -> Record
 
 
 def _side_by_side(values: npt.NDArray[Any], at: int, runs: int, are_families: bool) -> npt.NDArray[Any]:
-    """Put the replicas of each ``runs`` samples along axis ``at`` in one row; families of other runs are others."""
+    """Put the replicas of each ``runs`` samples along axis ``at`` in one row; family numbers of runs stay distinct."""
     before, (samples, replicas), after = values.shape[:at], values.shape[at : at + 2], values.shape[at + 2 :]
     each = values.reshape(*before, samples // runs, runs, replicas, *after)
     if are_families:
@@ -320,7 +323,7 @@ def _side_by_side(values: npt.NDArray[Any], at: int, runs: int, are_families: bo
 def _attributes(
     results: Sequence[Result], runs: Sequence[dict[str, Any]], model: Ising, pooled: Record
 ) -> dict[str, Any]:
-    """Root attributes of the first run, with the seeds of all; nobody can go on with such a run."""
+    """Root attributes of the first run, with the seeds of all; such a run cannot be continued."""
     attributes: dict[str, Any] = dict(results[0].record.attributes)
     attributes.pop(PARTS, None)
     config = results[0].config
@@ -337,7 +340,7 @@ def _attributes(
 
 
 def _model_of_all(models: Sequence[Ising]) -> Ising:
-    """The model of all samples of several models of one graph."""
+    """Return a model with all samples of several models of one graph."""
     first = models[0]
 
     def rows(name: str) -> npt.NDArray[Any]:
@@ -354,20 +357,20 @@ def _model_of_all(models: Sequence[Ising]) -> Ising:
 
 
 def _origin(model: Ising) -> dict[str, Any]:
-    """Settings that all runs of a pool share."""
+    """Settings of a model that all runs of a pool share."""
     return {name: value for name, value in model.origin.items() if name in _OF_MODEL}
 
 
 def gathered(files: Sequence[Path], results: Sequence[Result]) -> list[tuple[list[Path], Any]]:
-    """Runs of files, pooled where they can be: the files of each group and their run."""
+    """Pool the runs of files where possible; return the files of each group with their run."""
     return [([files[k] for k in group], _pooled([results[k] for k in group])) for group in groups_of(results)]
 
 
 def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Path:
-    """Write the pooled run of several files into one, and return its path.
+    """Write the pooled run of several files into one file, and return its path.
 
     Raises:
-        InputError: as ``pool``, for a single file, and where the new one exists.
+        InputError: as ``pool``, for a single file, and if the new file exists.
     """
     if len(files) < 2:
         raise InputError(f"{files[0]} alone is one run already: give two files or more")

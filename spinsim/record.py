@@ -1,7 +1,7 @@
-"""A run as data: named arrays with axes and units, attributes, and groups of the same.
+"""A run as data: named arrays with axes and units, attributes, and nested groups of these.
 
-Files, results, tables and figures are views of it. Groups nest as those of an HDF5 file do, and an array is found by
-its path, such as ``measurements/energy``.
+Files, results, tables and figures are views of a record. Groups nest as in an HDF5 file. An array is found by its path,
+such as ``measurements/energy``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Array(NamedTuple):
-    """Values with named axes. An array with the name of its only axis holds the coordinates along that axis."""
+    """Values with named axes. An array with one axis and the same name holds the coordinates along that axis."""
 
-    values: Any  # a NumPy array, or what reads one piece by piece (``store.segments.Stored``)
+    values: Any  # a NumPy array, or an object that reads one piece by piece (``store.segments.Stored``)
     axes: tuple[str, ...] = ()  # one name for each axis of the values
-    long_name: str = ""  # for readers
-    units: str = "1"  # likewise
+    long_name: str = ""  # description for readers
+    units: str = "1"  # unit for readers
 
 
 class Record:
     """A group: attributes, arrays and further groups, each by name.
 
-    Attributes may be given as a function, which is called when they are first looked at.
+    Attributes may be given as a function, which is called at the first access.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Record:
         return holder is not None and (name in holder.arrays or name in holder.groups)
 
     def __getitem__(self, path: str) -> Any:
-        """Values of the array of a path; KeyError where there is none."""
+        """Values of the array at a path; KeyError if there is none."""
         holder, name = self._holder(path)
         if holder is None:
             raise KeyError(path)
@@ -80,11 +80,11 @@ class Record:
         return None if array is None else array.values
 
     def group(self, name: str) -> Record:
-        """The group of a name, empty where there is none."""
+        """The group of this name, or an empty group if there is none."""
         return self.groups.get(name) or Record()
 
     def put(self, path: str, array: Array) -> None:
-        """Set the array of a path, whose groups are made where they are missing."""
+        """Set the array at a path, and create missing groups."""
         folder, _, name = path.rpartition("/")
         holder = self
         for step in folder.split("/") if folder else ():
@@ -92,22 +92,22 @@ class Record:
         holder.arrays[name] = array
 
     def replaced(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Record:
-        """A copy in which the arrays of some paths have other values."""
+        """Return a copy in which the arrays at the given paths have other values."""
         copy = self.copy()
         for path, values in arrays.items():
             holder, name = self._holder(path)
-            assert holder is not None  # noqa: S101  (what is replaced is there)
+            assert holder is not None  # noqa: S101  (only existing arrays are replaced)
             copy.put(path, holder.arrays[name]._replace(values=values))
         return copy
 
     def copy(self) -> Record:
-        """A copy whose groups and attributes may change; arrays are the same."""
+        """Return a copy with its own groups and attributes; arrays are shared."""
         groups = {name: group.copy() for name, group in self.groups.items()}
         attributes = dict(self._attributes) if isinstance(self._attributes, dict) else self._attributes
         return Record(attributes, self.arrays, groups)
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Array]]:
-        """Every array of the group and of those within it, with its path."""
+        """Iterate over every array of the group and of its subgroups, with its path."""
         for name, array in self.arrays.items():
             yield prefix + name, array
         for name, group in self.groups.items():
@@ -115,15 +115,15 @@ class Record:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays; one that repeats a single number takes none."""
+        """Bytes of all arrays; an array that repeats a single number takes none."""
         return sum(int(one.values.nbytes) for _, one in self.paths() if any(getattr(one.values, "strides", (1,))))
 
 
 def as_dataset(group: Record) -> xarray.Dataset:
-    """The arrays of a group as an xarray dataset; its attribute ``coordinates`` names those that say where a row is.
+    """Return the arrays of a group as an xarray dataset; the attribute ``coordinates`` names the coordinates of rows.
 
     Raises:
-        InputError: where xarray is not installed.
+        InputError: if xarray is not installed.
     """
     try:
         import xarray
@@ -132,7 +132,7 @@ def as_dataset(group: Record) -> xarray.Dataset:
     variables: dict[str, Any] = {}
     for name, array in group.arrays.items():
         values = np.asarray(array.values)
-        if values.dtype.kind == "S":  # names, as Python's text
+        if values.dtype.kind == "S":  # names become Python strings
             values = np.array([one.decode() for one in values.tolist()], object)
         variables[name] = array.axes, values, {"long_name": array.long_name, "units": array.units}
     attributes = dict(group.attributes)

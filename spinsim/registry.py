@@ -1,6 +1,6 @@
-"""The jobs by name: every job enters its own here, and who works with runs of any job looks it up.
+"""The jobs by name: every job registers itself here, and code that handles runs of any job looks it up.
 
-This module imports no job. A job is imported when it is looked up (``spinsim.jobs.base.Job`` says what it has).
+This module imports no job. A job is imported at look-up (``spinsim.jobs.base.Job`` describes its interface).
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-FOLDERS: Final[dict[str, str]] = {}  # the package of each job, which holds it as ``JOB``, by the job's name
+FOLDERS: Final[dict[str, str]] = {}  # package of each job by the job's name; the package holds the job as ``JOB``
 
 
 def job_of(name: str) -> Any:
-    """Returns the job of this name."""
+    """Return the job of this name."""
     return import_module(FOLDERS[name]).JOB

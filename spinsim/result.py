@@ -1,4 +1,4 @@
-"""Results of all jobs, and reading a run back from its file."""
+"""Results of all jobs, and ``load``, which reads a run back from its file."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     import xarray
 
 POOLED: Final = "pooled"
-"""The root attribute of a pooled run: JSON, the seeds and the SHA-256 of the configuration of each run in it."""
+"""Root attribute of a pooled run: JSON with the seeds and the SHA-256 of the configuration of each run in it."""
 OneResult = TypeVar("OneResult", bound="Result")
 
 
 class _WhenAsked:
-    """A field of a frozen dataclass that may be given as a function, which is called when the field is looked at."""
+    """A field of a frozen dataclass that may be given as a function, which is called at the first access."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
-            raise AttributeError(self._name)  # by which dataclasses know that there is no default
+            raise AttributeError(self._name)  # tells dataclasses that there is no default
         value = vars(instance)[self._name]
         if callable(value):
             value = vars(instance)[self._name] = value()
@@ -47,17 +47,17 @@ class _WhenAsked:
 
 
 def when_asked() -> Any:
-    """A field of a frozen dataclass that takes longer to make than a small run takes, such as digests."""
+    """Return a lazy field of a frozen dataclass, for values that take longer than a small run, such as digests."""
     return _WhenAsked()
 
 
 @public
 class Result(Described):
-    """The result of a run of any job: its record, which a file holds as it is, and views of that."""
+    """Result of a run of any job: the run's record, stored unchanged in its file, and views of it."""
 
     job: ClassVar[str]
     series_group: ClassVar[str] = MEASUREMENTS  # the group of the record that has a row for each step or measurement
-    record: Record  # all of the run as named arrays; of a run in memory without its model
+    record: Record  # the whole run as named arrays; for a run in memory without the model
     model: Ising
 
     @property
@@ -73,7 +73,7 @@ class Result(Described):
 
     @property
     def _lowest(self) -> Lowest | None:
-        """The lowest states that the run met, None of a job that has none."""
+        """The lowest states that the run met; None for jobs without lowest states."""
         return None
 
     @property
@@ -81,7 +81,7 @@ class Result(Described):
         """The lowest state of each sample, with values by the labels of the problem.
 
         Raises:
-            MissingError: where the run has none, or none yet; ``hasattr`` is False then.
+            MissingError: if the run has none, or none yet; ``hasattr`` is then False.
         """
         lowest = self._lowest
         if lowest is None:
@@ -95,7 +95,7 @@ class Result(Described):
         """The lowest state of a run of one sample, with values by the labels of the problem.
 
         Raises:
-            MissingError: as ``solutions``, and for several samples.
+            MissingError: as ``solutions``, and if the run has several samples.
         """
         each = self.solutions
         if len(each) > 1:
@@ -106,12 +106,12 @@ class Result(Described):
         return each[0]
 
     def to_sampleset(self) -> Any:
-        """The lowest states as a ``dimod.SampleSet``: a row for each replica where each kept its own, else one.
+        """The lowest states as a ``dimod.SampleSet``, with a row for each replica if each kept its own, else one row.
 
-        Energies have the constant of the problem; of several samples the column ``disorder_sample`` says which it is.
+        Energies include the constant of the problem. With several samples, the column ``disorder_sample`` numbers them.
 
         Raises:
-            InputError: as ``solutions``, and where dimod is not installed.
+            InputError: as ``solutions``, and if dimod is not installed.
         """
         return as_sampleset(self.solutions, self.model)
 
@@ -121,24 +121,24 @@ class Result(Described):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The run's parameters; of a model that is no lattice by name, what is known of it."""
+        """Parameters of the run; for a model that is not a lattice by name, its known properties."""
         return dict(json.loads(self.attributes["config"]))
 
     @property
     def finished(self) -> bool:
-        """True if the run went on to its end."""
+        """True if the run reached its end."""
         return "finished" in self.attributes
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Write the run to an HDF5 file and return its path.
 
         Args:
-            path: Of a new file.
-            overwrite: True if it may take the place of another file that spinsim wrote.
+            path: Path of a new file.
+            overwrite: True to allow replacing another file that spinsim wrote.
 
         Raises:
-            InputError: where the file exists and is not to be overwritten, is none of spinsim's or is in use, and where
-                it cannot be written.
+            InputError: if the file exists and ``overwrite`` is False, if spinsim did not write it, if it is in use,
+                and if it cannot be written.
         """
         target, record = Path(path), self.record
         if "model" not in record.groups:
@@ -156,7 +156,7 @@ class Result(Described):
         """The measurements as an xarray dataset with named axes.
 
         Raises:
-            InputError: where xarray is not installed.
+            InputError: if xarray is not installed.
         """
         return as_dataset(self.record.groups[self.series_group])
 
@@ -170,18 +170,18 @@ class Result(Described):
         overwrite: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The figures that ``spinsim plot`` draws of the run, by their names.
+        """Draw the figures of ``spinsim plot`` for this run.
 
         Args:
-            names: Of one figure or several, such as ``thermodynamics``; by default all that the run has.
-            folder: Where figures are written, with their captions; without one they are returned.
-            style: ``single`` or ``double``: as wide as one column or as two.
-            format: Of files: ``pdf``, ``png`` or ``svg``.
-            overwrite: True if files of the same kind that are there already are replaced.
-            options: As the command line has them, such as ``columns`` of tempering runs and ``sample`` of anneals.
+            names: One or several names of figures, such as ``thermodynamics``; by default all figures of the run.
+            folder: Folder for the figures and their captions; without it, figures are returned.
+            style: ``single`` or ``double``: one or two columns wide.
+            format: File format: ``pdf``, ``png`` or ``svg``.
+            overwrite: True to replace existing files of the same kind.
+            options: Options of the command line, such as ``columns`` of tempering runs and ``sample`` of anneals.
 
         Returns:
-            A ``matplotlib.figure.Figure`` for each name; the path of its file where a folder is given.
+            A ``matplotlib.figure.Figure`` by name of the figure, or the path of its file if a folder is given.
 
         Raises:
             InputError: for figures that the run does not have, and files that may not be written.
@@ -193,7 +193,7 @@ class Result(Described):
 
 @public
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a run back from its file; of an unfinished one, all up to its last checkpoint.
+    """Read a run back from its file; an unfinished run is read up to its last checkpoint.
 
     Args:
         path: A file that spinsim wrote.
@@ -212,7 +212,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def result_of(job: str, record: Record, model: Ising) -> Any:
-    """The result of a job's run, from its record."""
+    """Return the result of a run of this job, from its record."""
     return job_of(job).read(record, model)
 
 

@@ -39,9 +39,9 @@ WEYL_0: Final = np.uint64(0x9E3779B9)
 WEYL_1: Final = np.uint64(0xBB67AE85)
 
 DYNAMICS: Final = 2
-"""Number of the trajectories that follow from a configuration and a seed: it rises with every change of their bits.
+"""Version of the trajectories that follow from a configuration and a seed: it rises with every change of their bits.
 
-It stands in every file and checkpoint; runs of another number can be read but not gone on with."""
+Every file and checkpoint holds it. Runs with another version can be read but not continued."""
 
 ROUNDS: Final = 10
 FEWER_ROUNDS: Final = 7  # also passes BigCrush (Salmon et al. 2011, table 2)
@@ -63,13 +63,13 @@ class Stream(IntEnum):
     START = 2  # initial spins
     COUPLINGS = 3  # disorder, keyed by the disorder seed
     SWAP = 4  # exchanges of temperatures
-    PRE_RUN = 5  # seeds of short runs that come before a run itself
+    PRE_RUN = 5  # seeds of pre-runs, which come before a run itself
     LANCZOS = 6  # start vectors of transfer matrices
     DILUTION = 7  # which bonds are missing, keyed by the disorder seed
-    RANDOM_FIELD = 8  # fields at sites, likewise
+    RANDOM_FIELD = 8  # fields at sites, keyed by the disorder seed
     RESTART = 9  # seeds of further anneals of a search
     RESAMPLE = 10  # which replicas of a population are copied
-    MOVE = 11  # moves of a user's own
+    MOVE = 11  # user-defined moves
     HOUDAYER = 12  # pairs of copies and the seeds of their clusters
     FORTUIN_KASTELEYN = 13  # open bonds, coins and seeds of clusters
 
@@ -81,7 +81,7 @@ def low32(x: Words) -> Words:
 
 @inlined
 def philox_round(x0: Words, x1: Words, x2: Words, x3: Words, k0: Words, k1: Words) -> tuple[Words, ...]:
-    """One Philox round; only the low 32 bits of what goes in count."""
+    """Apply one Philox round; only the low 32 bits of the arguments count."""
     a = MULTIPLIER_0 * (x0 & MASK32)
     b = MULTIPLIER_1 * (x2 & MASK32)
     return (b >> SHIFT32) ^ x1 ^ k0, b, (a >> SHIFT32) ^ x3 ^ k1, a
@@ -89,7 +89,7 @@ def philox_round(x0: Words, x1: Words, x2: Words, x3: Words, k0: Words, k1: Word
 
 @inlined
 def philox(c0: Words, c1: Words, c2: Words, c3: Words, k0: Words, k1: Words, rounds: int) -> tuple[Words, ...]:
-    """Philox4x32 with 7 or 10 ``rounds``: four counter words and two key words to four random 32-bit words."""
+    """Apply Philox4x32 with 7 or 10 ``rounds`` to four counter words and two key words; return four 32-bit words."""
     for _ in range(7):
         c0, c1, c2, c3 = philox_round(c0, c1, c2, c3, k0, k1)
         k0 = (k0 + WEYL_0) & MASK32
@@ -104,7 +104,7 @@ def philox(c0: Words, c1: Words, c2: Words, c3: Words, k0: Words, k1: Words, rou
 
 @inlined
 def philox_prefix(c0: Words, c1: Words, c2: Words, k0: Words, k1: Words) -> tuple[Words, ...]:
-    """The part of Philox's first three rounds that does not depend on counter word 3."""
+    """Compute the part of Philox's first three rounds that does not depend on counter word 3."""
     x0, x1, x2, x3 = philox_round(c0, c1, c2, np.uint64(0), k0, k1)
     k0 = (k0 + WEYL_0) & MASK32
     k1 = (k1 + WEYL_1) & MASK32
@@ -121,7 +121,7 @@ def philox_prefix(c0: Words, c1: Words, c2: Words, k0: Words, k1: Words) -> tupl
 def philox_finish(
     p0: Words, p1: Words, p2: Words, p3: Words, p4: Words, c3: Words, k0: Words, k1: Words, rounds: int
 ) -> tuple[Words, ...]:
-    """Philox4x32 from ``philox_prefix``'s five words and counter word 3."""
+    """Finish Philox4x32, from the five words of ``philox_prefix`` and counter word 3."""
     b = MULTIPLIER_1 * ((p0 ^ c3) & MASK32)  # round 2, the half that depends on the plane
     a = MULTIPLIER_0 * (((b >> SHIFT32) ^ p1) & MASK32)  # round 3
     x0 = p2 ^ b
@@ -155,7 +155,7 @@ def counter_plane(half_sweep: Words, stream: Words, plane: Words) -> Words:
 
 
 def check_dynamics(number: int, name: str) -> None:
-    """Refuse to go on with ``name``, whose dynamics have this number."""
+    """Refuse to continue ``name`` if its dynamics have another version than this program's."""
     if number != DYNAMICS:
         raise InputError(
             f"{name} has dynamics {number} and this version of spinsim has dynamics {DYNAMICS}, which give other bits: "
@@ -180,7 +180,7 @@ def split_seed(seed: int) -> tuple[np.uint64, np.uint64]:
 
 
 def derived_seed(seed: int, number: int, stream: Stream = Stream.PRE_RUN) -> int:
-    """Seed of the pre-run of this number, or of another part of a run: 64 bits of a stream, the number as group."""
+    """Return a 64-bit seed for pre-run ``number``, or for another stream; ``number`` is the group of the counter."""
     low, high, _, _ = (int(word) for word in draw(seed, stream, group=number))
     return high << 32 | low
 
@@ -200,7 +200,7 @@ def draw(
 def check_budget(
     *, groups: int, samples: int, blocks: int, half_sweeps: int, block_name: str = "blocks of 128 replicas"
 ) -> None:
-    """Refuse a run whose counters would not fit their fields; ``block_name`` says what its blocks are."""
+    """Refuse a run whose counters would not fit their fields; ``block_name`` describes a block in the message."""
     for counted, value, bits in (
         ("groups of spins", groups, GROUP_BITS),
         ("samples", samples, SAMPLE_BITS),

@@ -1,4 +1,4 @@
-"""Configurations that runs have saved, arrays of +1 and -1 with labels; results of runs of replicas that have them."""
+"""Saved configurations: arrays of +1 and -1 with labels, and the base class of results that have them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from spinsim.result import Result
 from spinsim.store.contents import BITS, BYTE, EVERY, MEASUREMENTS, STEP, Series, group_of, rows_in
 from spinsim.store.files import CONFIGURATIONS, read
 
-_PIECE_BYTES: Final = 2**24  # of bits that are in memory at a time
-_BATCH_BYTES: Final = 2**24  # of spins that iterating unpacks at a time
+_PIECE_BYTES: Final = 2**24  # bits in memory at a time
+_BATCH_BYTES: Final = 2**24  # spins unpacked at a time during iteration
 Labels = Mapping[str, npt.NDArray[Any]]
 
 
@@ -33,14 +33,14 @@ class Configurations(Described):
     """Saved configurations as a sequence of arrays of +1 and -1, with labels of the same length.
 
     ``c[i]`` is one configuration, ``int8`` (sites,). ``c[a:b]``, ``c[numbers]`` and ``c[mask]`` are (configurations,
-    sites). Configurations are read from the file when they are used. Those of one saved row follow each other in the
-    order of ``axes``, the last of which runs fastest.
+    sites). Configurations are read from the file on access. The configurations of one saved row follow each other in
+    the order of ``axes``; the last axis runs fastest.
 
     Attributes:
-        axes: Labels along each axis, by its name: ``step``, the saved rows, and then ``sample``, ``copy`` and
-            ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
+        axes: Labels along each axis by name. The first axis is ``step``, the saved rows; then follow ``sample``,
+            ``copy`` and ``temperature`` of a tempering run, ``sample`` and ``replica`` of an annealing run.
         sites: Sites of a configuration, in the order of the model.
-        every: Number of rows of the run from one saved row to the next.
+        every: Number of rows of the run for each saved row.
     """
 
     def __init__(self, axes: Labels, of_rows: Labels, sites: int, every: int, bits: Any) -> None:
@@ -75,11 +75,11 @@ class Configurations(Described):
             yield from self[first : first + together]
 
     def row(self, number: int) -> npt.NDArray[np.int8]:
-        """The configurations of one saved row, ``int8`` (..., sites) with the other axes in their order."""
+        """Return the configurations of one saved row, ``int8`` (..., sites), with the other axes in their order."""
         return unpacked_spins(self._bits(number), self.sites)
 
     def of_sample(self, sample: int) -> Bits:
-        """Returns the bits of one disorder sample, (saved rows, ..., bytes) with the other axes in their order."""
+        """Return the bits of one disorder sample, (saved rows, ..., bytes), with the other axes in their order."""
         row = self.shape[2:]
         require(self.shape[0] * prod(row) * -(-self.sites // 8), "the configurations of a sample", "save fewer")
         pieces = [self._piece(first)[:, sample] for first in range(0, self.shape[0], self._depth)]
@@ -87,42 +87,42 @@ class Configurations(Described):
 
     @property
     def labels(self) -> dict[str, npt.NDArray[Any]]:
-        """All labels, each of shape (configurations,), such as pandas makes a table of; ``parity`` reads everything."""
+        """All labels, each (configurations,), for example for a pandas table; ``parity`` reads all configurations."""
         names = ["step", *self._of_rows, *(name for name in self.axes if name != "step")]
         return {name: self.label(name) for name in names} | {"parity": self.parity}
 
     @property
     def temperature(self) -> npt.NDArray[np.float64]:
-        """The temperature of each, in the unit of the couplings."""
+        """Temperature of each configuration, in the unit of the couplings."""
         return self.label("temperature")
 
     @property
     def sample(self) -> npt.NDArray[np.int64]:
-        """The disorder sample of each."""
+        """Disorder sample of each configuration."""
         return self.label("sample")
 
     @property
     def copy(self) -> npt.NDArray[np.int64]:
-        """The copy of each at its temperature; of an annealing run its replica."""
+        """Copy of each configuration at its temperature; for an annealing run, its replica."""
         return self.label("replica" if "replica" in self.axes else "copy")
 
     @property
     def sweep(self) -> npt.NDArray[np.int64]:
-        """The sweeps done before each: since thermalisation, or of an annealing run since its start."""
+        """Sweeps done before each configuration: since thermalisation, or since the start of an annealing run."""
         return self.label("sweep")
 
     @cached_property
     def parity(self) -> npt.NDArray[np.int8]:
-        """The product of all spins of each, (-1) to the number of spins -1, as +1 and -1."""
+        """Product of all spins of each configuration, +1 or -1."""
         up = [spins_up(self._piece(first)) for first in range(0, self.shape[0], self._depth)]
         down = self.sites - np.concatenate([part.reshape(-1) for part in up] or [np.empty(0, np.int64)])
         return (1 - 2 * (down % 2)).astype(np.int8)
 
     def label(self, name: str) -> npt.NDArray[Any]:
-        """One label of each configuration, by its name, such as ``field`` of an annealing run in a field that changes.
+        """Return one label of each configuration by name, such as ``field`` of an annealing run in a changing field.
 
         Raises:
-            InputError: where they have no such label.
+            InputError: if the configurations have no such label.
         """
         names = [*self._of_rows, *self.axes]
         if name not in names:
@@ -139,11 +139,11 @@ class Configurations(Described):
 
     @property
     def _depth(self) -> int:
-        """Saved rows that are in memory at a time."""
+        """Number of saved rows in memory at a time."""
         return max(1, _PIECE_BYTES // (prod(self.shape[1:]) * -(-self.sites // 8)))
 
     def _piece(self, first: int) -> Bits:
-        """The bits of the saved rows from a multiple of ``_depth`` on; the piece read last is kept."""
+        """Return the bits of ``_depth`` saved rows from row ``first`` on; the last piece is cached."""
         if self._last_piece is None or self._last_piece[0] != first:
             self._last_piece = first, self._stored[first : min(first + self._depth, self.shape[0])]
         return self._last_piece[1]
@@ -164,14 +164,14 @@ class Configurations(Described):
 class SampledResult(Result):
     """A ``Result`` whose record has a row for each step or measurement, and the lowest states met."""
 
-    best_energy: npt.NDArray[np.float64] | None  # lowest of each sample and replica, None where no state is known
-    best_spins: npt.NDArray[np.int8] | States | None  # the lowest state of each sample, likewise
-    configurations: Configurations | None  # saved ones, None where there are none
+    best_energy: npt.NDArray[np.float64] | None  # lowest energy of each sample and replica; None if no state is known
+    best_spins: npt.NDArray[np.int8] | States | None  # lowest state of each sample; None if no state is known
+    configurations: Configurations | None  # saved configurations; None if there are none
 
 
 @public
 def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
-    """The configurations that a run has saved, as data to learn from; of an unfinished run, those so far.
+    """Return the configurations that a run has saved, as training data; for an unfinished run, those saved so far.
 
     Args:
         run: A result, or a file of a run with ``save_configurations``.
@@ -202,7 +202,7 @@ def configurations(run: Result | str | os.PathLike[str]) -> Configurations:
 
 
 def configurations_in(record: Record) -> Configurations | None:
-    """The configurations that a record holds, None where none are saved."""
+    """Return the configurations in a record, or None if none are saved."""
     if CONFIGURATIONS not in record.groups:
         return None
     group = record.groups[CONFIGURATIONS]
@@ -215,11 +215,11 @@ def configurations_in(record: Record) -> Configurations | None:
 
 
 def with_configurations(contents: Record, every: int, sites: int) -> Record:
-    """Returns contents that have room for configurations too, of all replicas that the first quantity is measured of.
+    """Return contents with room for the configurations of all replicas that the first measured quantity has.
 
-    Beside the spins of so many sites stands what says where a row of the measurements stands, such as its temperature,
-    and the sweeps done. There are so many rows of the run for ``every`` saved one; where it is 0 contents stay as they
-    are. Bit b of byte k is site 8 k + b; replicas stand in the order of their copies and temperatures.
+    Each saved row also holds the coordinates of its measurement, such as its temperature, and the sweeps done. One of
+    ``every`` rows of the run is saved; for 0 the contents are returned unchanged. Bit b of byte k is site 8 k + b;
+    replicas are ordered by copies and temperatures.
     """
     if not every:
         return contents
@@ -242,7 +242,7 @@ def with_configurations(contents: Record, every: int, sites: int) -> Record:
 
 
 def saved_of(result: Result) -> tuple[Configurations, npt.NDArray[np.int64]]:
-    """Returns the configurations of a run and the rows of its series at which they were saved."""
+    """Return the configurations of a run and the rows of its series at which they were saved."""
     saved = configurations(result)
     if not len(saved):
         raise InputError(f"the run has not come to its first saved configurations, at every {saved.every} steps: go on")

@@ -1,7 +1,7 @@
-"""Replicas of a model for loops of one's own: set a temperature, sweep, look; nothing is scheduled, nothing written.
+"""Replicas of a model for custom loops: set a temperature, sweep, measure; nothing is scheduled or written.
 
-Runs of the jobs have schedules, files and errors; a ``Simulation`` is for protocols of another kind, such as aging
-(examples/aging.py). It moves as they do: the same seed gives the same bits, on CPU and GPU.
+Runs of the jobs have schedules, files and errors. A ``Simulation`` is for other protocols, such as aging
+(examples/aging.py). Its dynamics are those of the jobs: the same seed gives the same bits, on CPU and GPU.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ class Simulation(Described):
 
     Args:
         model: Model that is simulated.
-        temperature: In the unit of the couplings: a number, or one for each replica, (replicas,).
+        temperature: In the unit of the couplings: one number, or one for each replica, (replicas,).
         replicas: Independent configurations of each sample.
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
             (samples, sites) or (samples, replicas, sites).
         device: ``auto`` (a GPU if there is one), ``cpu`` or ``cuda``.
         gpus: GPUs that share the work: all, how many, or a list of numbers such as 0,2.
-        threads: CPU threads, None for all; the result does not depend on their number.
+        threads: CPU threads, None for all. The result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
 
     Attributes:
         model: Model that is simulated, in the present field.
         replicas: Configurations of each sample.
-        seed: The seed, also where it was drawn.
+        seed: The seed that is used, also if it was drawn.
         sweeps: Sweeps done: attempted updates of each spin.
 
     Raises:
-        InputError: for bad temperatures, a start that does not fit, and too little memory, and for
-            setting anything but ``temperature`` and ``field``.
+        InputError: for bad temperatures, a start that does not fit, too little memory, and for
+            setting an attribute other than ``temperature`` or ``field``.
 
     Examples:
         >>> model = ss.Ising(ss.square(16))
@@ -114,7 +114,7 @@ class Simulation(Described):
 
     @property
     def temperature(self) -> float | npt.NDArray[np.float64]:
-        """The present temperature, a number or one for each replica; set it to change it."""
+        """The present temperature, one number or one for each replica. Assign to it to change it."""
         return self._temperature if np.ndim(self._temperature) else float(self._temperature)
 
     @temperature.setter
@@ -135,21 +135,21 @@ class Simulation(Described):
 
     @property
     def field(self) -> float:
-        """The present uniform field beside the model's own, 0 at first; set it to change it."""
+        """The present uniform field, added to the model's own; 0 at first. Assign to it to change it."""
         return self._engine.field
 
     @field.setter
     def field(self, field: float) -> None:
         self._engine.set_field(float(finite(field, "field")))
         self._set(model=self._engine.model if self.field else self._given)
-        self.temperature = self._temperature  # which another engine does not know
+        self.temperature = self._temperature  # a new engine has no temperature yet
         self._measured = None
 
     def sweep(self, sweeps: int = 1) -> None:
-        """Attempt every spin of every replica so many times; Ctrl-C ends between two sweeps.
+        """Do the given number of sweeps, each an attempt at every spin; Ctrl-C ends between two sweeps.
 
         Raises:
-            InputError: for what is no whole number from 0.
+            InputError: if ``sweeps`` is not a whole number of at least 0.
         """
         if sweeps < 0:
             raise InputError(f"sweeps {sweeps} is below 0: give a whole number such as 100")
@@ -178,7 +178,7 @@ class Simulation(Described):
 
     @property
     def staggered_magnetization(self) -> npt.NDArray[np.int64]:
-        """Sum over the first sublattice minus the second, (samples, replicas); 0 without sublattices."""
+        """Sum over the first sublattice minus that over the second, (samples, replicas); 0 without sublattices."""
         return self._measure().staggered_magnetization
 
     def _measure(self) -> Measurement:
@@ -190,7 +190,7 @@ class Simulation(Described):
         """All configurations, +1 and -1, (samples, replicas, sites).
 
         Raises:
-            InputError: where they do not fit in memory.
+            InputError: if they do not fit in memory.
         """
         shape = self.model.samples, self.replicas, self.model.sites
         require(2.0 * np.prod(shape, dtype=np.float64), f"all spins of {self.model.name}")
@@ -201,7 +201,7 @@ class Simulation(Described):
         return configurations
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
-        """Replace the configurations, as after a move of your own; random numbers go on.
+        """Replace the configurations, for example after a custom move. The random numbers continue.
 
         Args:
             spins: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
@@ -214,16 +214,16 @@ class Simulation(Described):
         self._measured = None
 
     def overlap(self, spins: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-        """Sums over sites of products of two configurations' spins.
+        """Sums over sites of products of the spins of two configurations.
 
         Args:
-            spins: Other configurations, such as ``spins()`` of an earlier moment, shape (sites,),
-                (samples, sites) or (samples, replicas, sites): each present one is multiplied with
-                its own, (samples, replicas). Without them replicas 0 and 1, 2 and 3, ... are
-                multiplied, (samples, replicas // 2).
+            spins: Other configurations, such as an earlier result of ``spins()``, shape (sites,),
+                (samples, sites) or (samples, replicas, sites). Each present configuration is multiplied
+                with its own partner; the result is (samples, replicas). Without ``spins``, replicas 0 and
+                1, 2 and 3, ... are multiplied; the result is (samples, replicas // 2).
 
         Raises:
-            InputError: for other shapes and other values, and for pairs of a single replica.
+            InputError: for other shapes or values, and for pairs of a single replica.
         """
         present = self.spins()
         if spins is None:

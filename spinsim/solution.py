@@ -1,4 +1,4 @@
-"""The lowest states of a run as its caller states the problem: values by label, energies with the constant."""
+"""The lowest states of a run in terms of the user's problem: values by label, energies with the constant."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ KINDS: Final = (".txt", ".json")
 
 @dataclass(frozen=True, repr=False)
 class Solution(Described):
-    """The lowest state that a run met, in the words of the problem.
+    """The lowest state that a run met, in terms of the user's problem.
 
     Attributes:
         labels: Labels of the sites, in their order.
-        values: Values of the variables, ``int8`` (sites,): +1 and -1, of a problem in binary variables 0 and 1.
-        energy: Energy of this state, with the constant of the problem and the values as they were given, also where the
-            model had to round them.
-        cut: Cut of a MaxCut instance, None of others.
-        sample: Disorder sample, from 0.
-        replica_energies: Lowest energy that each replica met, with the constant, (replicas,); where values had to be
-            rounded and ``replica_values`` is None, it is that of the rounded ones.
-        replica_values: Their states, ``int8`` (replicas, sites); None where the run kept one of each sample alone.
+        values: Values of the variables, ``int8`` (sites,): +1 and -1, or 0 and 1 for a problem in binary variables.
+        energy: Energy of this state, with the constant of the problem and the original values, also if the model had
+            to round them.
+        cut: Cut of a MaxCut instance, else None.
+        sample: Number of the disorder sample, from 0.
+        replica_energies: Lowest energy that each replica met, with the constant, (replicas,). If values had to be
+            rounded and ``replica_values`` is None, these are energies of the rounded values.
+        replica_values: Lowest state of each replica, ``int8`` (replicas, sites); None if the run kept only the lowest
+            state of each sample.
     """
 
     labels: Labels
@@ -48,12 +49,12 @@ class Solution(Described):
     replica_values: npt.NDArray[np.int8] | None = None
 
     def __getitem__(self, label: Hashable) -> int:
-        """Returns the value of one variable by its label."""
+        """Return the value of one variable by its label."""
         return self.by_label[label]
 
     @property
     def by_label(self) -> dict[Hashable, int]:
-        """The value of each variable, by label."""
+        """Values of the variables by label."""
         return dict(zip(self.labels, self.values.tolist(), strict=True))
 
     @property
@@ -65,9 +66,9 @@ class Solution(Described):
 class Lowest(NamedTuple):
     """The lowest states that a run met."""
 
-    energy: npt.NDArray[np.float64] | None  # energy of each replica, (samples, replicas); None where no state is known
-    spins: npt.NDArray[np.int8] | States | None  # lowest of each sample, (samples, sites), of large lattices packed
-    of_each: npt.NDArray[np.int8] | None = None  # of each replica, (samples, replicas, sites); None if not kept
+    energy: npt.NDArray[np.float64] | None  # lowest of each replica, (samples, replicas); None if no state is known
+    spins: npt.NDArray[np.int8] | States | None  # lowest of each sample, (samples, sites); packed for large lattices
+    of_each: npt.NDArray[np.int8] | None = None  # lowest of each replica, (samples, replicas, sites); None if not kept
 
 
 def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
@@ -85,7 +86,7 @@ def solutions(model: Ising, lowest: Lowest) -> list[Solution]:
 
 
 def _as_given(one: Solution, model: Ising) -> Solution:
-    """A solution of rounded values with the energies of those given, among which another replica may be the lowest."""
+    """Recompute the energies of a rounded solution from the original values; another replica may then be the lowest."""
     problem = model.quadratic
     values, least, energies = one.values, float(problem.energies(one.values[None])[0]), one.replica_energies
     if one.replica_values is not None:
@@ -97,12 +98,12 @@ def _as_given(one: Solution, model: Ising) -> Solution:
 
 
 def _values(model: Ising, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    spins = spins[..., : len(model.labels)]  # an idle site, where there are no variables, is left out
+    spins = spins[..., : len(model.labels)]  # drop the idle site of a problem without variables
     return (1 + spins) // 2 if model.vartype == BINARY else spins
 
 
 def as_text(solutions: Iterable[Solution], name: str) -> str:
-    """Solutions as lines ``label value``, below a line with ``#`` for each sample that says what they come to."""
+    """Return solutions as lines ``label value``; each sample begins with a ``#`` line that has its energy and cut."""
     lines = []
     for one in solutions:
         cut = "" if one.cut is None else f", cut {one.cut!r}"
@@ -113,7 +114,7 @@ def as_text(solutions: Iterable[Solution], name: str) -> str:
 
 
 def as_json(solutions: Iterable[Solution], model: Ising) -> dict[str, Any]:
-    """Solutions as JSON has them, values in the order of the labels; labels that it lacks are written as in Python."""
+    """Return solutions as JSON, values in the order of the labels; labels unknown to JSON are written as in Python."""
     each = []
     for one in solutions:
         replicas: list[dict[str, Any]] = [{"energy": energy} for energy in one.replica_energies.tolist()]

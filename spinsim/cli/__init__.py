@@ -1,4 +1,4 @@
-"""The ``spinsim`` command: parsing and printing, no physics. Commands import what they need when they run."""
+"""The ``spinsim`` command: parsing and printing, no physics. Each command imports the modules it needs when it runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from spinsim.parallel import launched
 # click's ClickException, which newer versions of typer ship inside themselves
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
-_MANY_OBJECTS = 200_000  # made before garbage is looked for, while modules are loaded: they have none
-_SOON = "20"  # 2^20 cycles without work, after which threads of OpenBLAS sleep; by default they run idle for 2^28
+_MANY_OBJECTS = 200_000  # allocations before the first garbage collection; loading modules leaves no garbage
+_SOON = "20"  # idle OpenBLAS threads sleep after 2^20 cycles; by default they spin for 2^28
 
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}
 _COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
@@ -54,9 +54,9 @@ def options(
 
 
 def main() -> None:
-    """Run the command line: status 0 done, 2 bad input (in one sentence), 3 target not met, 130 stopped by a signal."""
+    """Run the command line. Status: 0 done, 2 bad input (one sentence), 3 target not met, 130 stopped by a signal."""
     open_streams()
-    os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses a name that it does not know
+    os.environ.pop("MPLBACKEND", None)  # figures go to files, and Matplotlib refuses unknown backends
     with on_command_line():
         try:
             how = launched()
@@ -73,13 +73,13 @@ def main() -> None:
 
 
 def program() -> None:
-    """Run the command line as a process of its own, which ends at once: taking modules apart takes long."""
+    """Run the command line as a separate process, which exits without the slow clean-up of modules."""
     gc.set_threshold(_MANY_OBJECTS)
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", _SOON)
     try:
         main()
     except SystemExit as end:
-        if launched() is not None:  # MPI has to end too
+        if launched() is not None:  # MPI must be shut down too
             raise
         atexit._run_exitfuncs()
         with contextlib.suppress(OSError, ValueError):
@@ -88,10 +88,10 @@ def program() -> None:
 
 
 def _status() -> int:
-    """Carry the command out, as a process that is alone or the first of several."""
+    """Run the command, as the only process or as the first of several, and return its exit status."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of NumPy, where a damaged file holds inf or 1e308
+            warnings.simplefilter("ignore", RuntimeWarning)  # from NumPy, if a damaged file holds inf or 1e308
             status = app(prog_name="spinsim", standalone_mode=False) or 0
         sys.stdout.flush()
     except UsageProblem as error:
@@ -106,7 +106,7 @@ def _status() -> int:
         sentence = f"{error.filename or 'a file'} cannot be used ({error.strerror}): make room or mend it"
         status = refuse(sentence if has_directory() else NO_DIRECTORY)
     except typer.Abort as error:
-        if isinstance(error.__cause__, EOFError):  # which the parser takes for the end of what a user types
+        if isinstance(error.__cause__, EOFError):  # the parser mistakes it for the end of the user's input
             raise error.__cause__ from None
         status = 130
     except KeyboardInterrupt:

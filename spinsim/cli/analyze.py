@@ -1,4 +1,4 @@
-"""``spinsim analyze``, ``show`` and ``check``: averages with errors, main numbers, and whether files are whole."""
+"""``spinsim analyze``, ``show``, ``check`` and ``merge``: averages with errors, main numbers, integrity, pooling."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def analyze(
         Flag(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
     ] = None,
 ) -> None:
-    """Average with errors at each temperature; the averages are also written to /summary of each file.
+    """Print averages with errors at each temperature, and write them to /summary of each file.
 
-    Files that differ in seeds, disorder and length alone are averaged together, as one run of all their samples: runs
-    of one sample are independent chains of it. Quantum runs that differ only in their number of slices are
+    Files that differ only in seeds, disorder and length are averaged together, as one run of all their samples. Runs
+    of the same sample are independent chains of it. Quantum runs that differ only in their number of slices are
     extrapolated to infinitely many slices.
     """
     from spinsim.analysis.summary import summarize
@@ -89,7 +89,7 @@ def analyze(
 
     choose = partial(_names, columns=columns, every=every)
     if csv:
-        check_output(csv, "csv", overwrite=True)  # no other file, such as a result
+        check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
@@ -116,7 +116,7 @@ def analyze(
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:
-    """The result of a file, counted again from its configurations on a device if one is given."""
+    """Return the result of a file; if a device is given, recount it there from its saved configurations."""
     from spinsim.jobs.calls import recount
     from spinsim.result import load
 
@@ -126,7 +126,7 @@ def _read(file: Path, recounted_on: str | None) -> Any:
 
 
 def _together(results: list[Any], summaries: list[Summary], choose: Callable[..., list[str]]) -> list[Report]:
-    """Reports on the runs of each job together, where they say more than each alone."""
+    """Return joint reports on the runs of each job, if they say more than the reports on single runs."""
     by_job: dict[str, list[tuple[Any, Summary]]] = {}
     for result, summary in zip(results, summaries, strict=True):
         by_job.setdefault(result.job, []).append((result, summary))
@@ -159,7 +159,7 @@ def _report_of(
     choose: Callable[..., list[str]],
     more: tuple[str, ...] = (),
 ) -> Report:
-    """The averages of a run, printed as a table with the columns that are chosen, and all of them for ``--json``."""
+    """Return the averages of a run: a printed table with the chosen columns, and all columns for ``--json``."""
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted
 
@@ -196,7 +196,7 @@ def heading(file: str, result: Any) -> str:
 def _names(
     model: Ising, estimates: Mapping[str, Any], columns: str | None, every: bool, more: tuple[str, ...] = ()
 ) -> list[str]:
-    """Names of the columns asked for; with ``more``, fewer of the main ones and those that begin so."""
+    """Return the names of the requested columns; ``more`` replaces some main columns by those with these prefixes."""
     from spinsim.analysis.tables import all_columns, chosen_columns, main_columns
 
     if columns is not None:
@@ -208,9 +208,9 @@ def _names(
 
 
 def _write_summary(file: Path, result: Tempered, summary: Summary) -> str:
-    """Keep the averages in the file, without errors that cannot be trusted; a sentence that says why where not.
+    """Write the averages to the file, without untrusted errors; return the reason in a sentence if that is impossible.
 
-    A file that another process writes, or that nobody may write here, is left as it is.
+    A file that another process is writing, or that cannot be written here, is left unchanged.
     """
     from spinsim.analysis.summary import observables_of
     from spinsim.analysis.tables import summary_columns
@@ -239,7 +239,7 @@ def _write_summary(file: Path, result: Tempered, summary: Summary) -> str:
 
 
 def one_below_the_other(files: list[str], tables: list[Columns]) -> Columns:
-    """One table of several files, the first column their names; numbers that a file does not have are NaN."""
+    """Stack the tables of several files into one, with file names in the first column; missing numbers are NaN."""
     import numpy as np
 
     if len(tables) == 1:
@@ -261,7 +261,7 @@ def show(
         Flag("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
     ] = False,
 ) -> None:
-    """Summarise files: settings, progress of the run and main numbers."""
+    """Summarise files: settings, progress of the run and main results."""
     from spinsim.result import load
 
     results = [load(file) for file in files]
@@ -281,9 +281,9 @@ def _solutions(result: Any) -> Report:
 
 
 def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files that spinsim wrote.")]) -> None:
-    """Verify every byte of each FILE by its checksums and identity, and print a line for each.
+    """Verify every byte of each FILE by its checksums and identity, and print one line for each file.
 
-    The exit status is 0 if all files are whole, else 2.
+    The exit status is 0 if all files are intact, else 2.
     """
     from spinsim.run.identity import verify
 
@@ -304,7 +304,7 @@ def merge(
     out: Annotated[Path, Flag(help="The new file.")],
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Write runs that differ in seeds, disorder and length alone into one file, as one run of all their samples."""
+    """Merge runs that differ only in seeds, disorder and length into one file, as one run of all their samples."""
     from spinsim.pooling import merge as merged
 
     say(merged(files, out, overwrite))

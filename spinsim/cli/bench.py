@@ -1,4 +1,4 @@
-"""``spinsim devices``, ``warm-up`` and ``bench``: engines of this machine, their kernels compiled, and their rates."""
+"""``spinsim devices``, ``warm-up`` and ``bench``: available engines, kernel compilation, and rates on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def devices() -> None:
-    """Say which engines can run here, on every rank where there are several."""
+    """List the engines that can run here, on every rank if there are several."""
     from spinsim.parallel.ranks import name_of, why_not
     from spinsim.parallel.session import answers, others
 
@@ -56,7 +56,7 @@ def _of_this_process() -> list[str]:
 
 
 def machine(device: str, threads: int | None) -> str:
-    """The first GPU's name, or the processor's and how many threads it works with; ``device`` is cpu or cuda."""
+    """Name of the first GPU, or of the processor with the number of threads; ``device`` is cpu or cuda."""
     import llvmlite.binding as llvm
 
     from spinsim.cuda.device import names
@@ -77,9 +77,9 @@ def warm_up(
 ) -> None:
     """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 
-    Later runs then compile nothing. Kernels are kept in the package's folder, or in the user's cache if that cannot be
-    written, or in the folder NUMBA_CACHE_DIR. They serve processors of the same kind. Files
-    that other users (root excepted) can write to are never used.
+    Later runs then compile nothing. Kernels are stored in the package's folder, in the user's cache if that folder is
+    not writable, or in the folder NUMBA_CACHE_DIR. They work on processors of the same kind. Files that other users
+    (except root) can write to are never used.
     """
     from spinsim.jobs.warming import warm_up
     from spinsim.machine.stored import writable_folder
@@ -101,7 +101,7 @@ AsJson = Annotated[bool, Flag("--json", help="Print the rates as one JSON object
 
 
 def _settings(**names: str) -> Callable[[], Mapping[str, Setting]]:
-    """Return a function that reads the settings of these names, by the table that has them."""
+    """Return a function that reads the named settings; the keyword is their table."""
 
     def read() -> Mapping[str, Setting]:
         from spinsim.jobs.anneal.settings import AnnealSettings
@@ -121,7 +121,7 @@ _OF_ENGINE: Final = _settings(run="device threads rng_rounds")
 
 
 class Table:
-    """Rows of a benchmark, printed as they come, or as one JSON object in the end, with what they were made by."""
+    """Rows of a benchmark, printed as they come, or as one JSON object at the end, with the command and the machine."""
 
     def __init__(self, as_json: bool, repeats: int, device: str, threads: int | None, words: str) -> None:
         from spinsim.engine import resolve_device
@@ -132,17 +132,17 @@ class Table:
         self.say(f"{self._machine}; {words}")
 
     def say(self, *lines: str) -> None:
-        """Print lines that stand above or below the rows, where these are printed."""
+        """Print lines above or below the rows, unless the output is JSON."""
         if not self._as_json:
             say(*lines)
 
     def row(self, line: str, **numbers: Any) -> None:
-        """Take in a row: what is printed, and its numbers by name."""
+        """Add a row: the printed line, and its numbers by name."""
         self._rows.append(numbers)
         self.say(line)
 
     def end(self) -> None:
-        """Print the object, where that is asked for."""
+        """Print the JSON object, if it was requested."""
         if self._as_json:
             from spinsim import __version__
 
@@ -151,7 +151,7 @@ class Table:
 
 
 def _command() -> str:
-    """The command as it was typed, but for the flag that asks for JSON."""
+    """The command as typed, without the flag ``--json``."""
     return " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
 
 
@@ -161,11 +161,11 @@ def transfer(
     width: Annotated[str | None, Flag(help="Spins of a layer, such as 20,24.  [16,20,22; on a GPU 24,28,30]")] = None,
     repeats: Annotated[int, Whole(help="Timings of each product.")] = 5,
 ) -> None:
-    """Seconds of a product with T and of two levels to 1e-10, in the odd sector, by both methods.
+    """Time a product with T, and two levels to 1e-10 in the odd sector, with both methods.
 
-    The bound is three passes over memory at the speed of copying. The last columns have the same levels by eigsh of
-    SciPy (on a GPU of CuPy) with the same operator, and the largest difference of ln lambda. eigsh does not look for
-    levels that it missed.
+    The bound is the time of three passes over memory at copying speed. The last columns show eigsh of SciPy (of CuPy on
+    a GPU) for the same levels with the same operator, and the largest difference of ln lambda. eigsh does not search
+    for levels that it missed.
     """
     from spinsim.benchmark.transfer import WIDTHS, rates
     from spinsim.engine import resolve_device
@@ -209,11 +209,12 @@ def solve(
     repeats: Annotated[int, Whole(help="Whole anneals, and searches, of each instance.")] = 5,
     time_limit: Annotated[float, Real(help="Seconds after which a search gives up.")] = 60.0,
 ) -> None:
-    """Success probability and time to solution of anneals, with their errors, and the time of searches.
+    """Measure success probability and time to solution of anneals, with errors, and the time of searches.
 
-    Whole anneals give the probability p that a replica meets the target, and that any replica does. Repeated anneals
-    meet it with probability 99 % within the time to solution. Brackets hold intervals of one standard error.
-    The last lines are times of ss.anneal with the target and the settings given here, and of ss.temper with its own.
+    Whole anneals give the probability p that one replica meets the target, and that at least one replica does.
+    Repeated anneals meet it with probability 99 % within the time to solution. Brackets hold intervals of one
+    standard error. The last lines are times of ss.anneal with the target and the settings given here, and of
+    ss.temper with its own.
     """
     from spinsim.analysis.time_to_solution import in_words, seconds_in_words
     from spinsim.benchmark.jobs import solve_instances
@@ -261,7 +262,7 @@ def metropolis(
     one_lattice: Annotated[bool, Flag("--one-lattice", help="One replica of one lattice, by size.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Attempted spin updates per nanosecond of the Metropolis kernels, and what measuring adds.
+    """Measure attempted spin updates per nanosecond of the Metropolis kernels, and the added time of measurements.
 
     The last column has published rates of other programs, in updates per nanosecond.
     """
@@ -285,7 +286,7 @@ def metropolis(
 
 @flags.taking(_OF_TEMPERING)
 def temper(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
-    """Attempted spin updates per nanosecond of parallel tempering, and its share of the rate of sweeps alone.
+    """Measure attempted spin updates per nanosecond of parallel tempering, and their share of the rate of sweeps alone.
 
     Energies, magnetisations and overlaps are measured; for models of space and time also correlations at 16 times. The
     column "correlations" adds link overlaps, Fourier modes and powers within slices. The last column has published
@@ -312,10 +313,10 @@ def temper(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) ->
 
 @flags.taking(_OF_MACHINE)
 def jobs(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
-    """Whole commands as users type them, beside the rate of the engine that they drive, in attempted updates/ns.
+    """Compare whole commands with the engine they use, in attempted updates per nanosecond.
 
-    The engine sweeps and exchanges without measuring; the command measures, analyses and writes its file. Its time is
-    that from start to end.
+    The engine sweeps and exchanges without measuring; the command measures, analyses and writes its file. The time of
+    the command is its whole duration.
     """
     from spinsim.benchmark.jobs import job_rates
 
@@ -334,11 +335,11 @@ def jobs(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> N
 
 @flags.taking(_OF_ENGINE)
 def scaling(given: flags.Given, repeats: Repeats = 5, as_json: AsJson = False) -> None:
-    """Rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
+    """Measure rates on 1, 2, 4, ... devices: the GPUs of this machine, or the ranks of mpiexec.
 
-    They are attempted spin updates in a nanosecond, of transfer matrices amplitudes of a product. In a weak case each
-    device has as much to do as one alone, in a strong one all of them together. The last column is the share of the
-    rate that so many devices would have if none waited for another.
+    Rates are attempted spin updates per nanosecond; for transfer matrices, amplitudes of a product per nanosecond. In
+    weak scaling each device has the work of a single one; in strong scaling the devices share it. The last column is
+    the rate divided by that of ideal linear scaling.
     """
     from spinsim.benchmark.scaling import scaling_rates
 
@@ -365,9 +366,9 @@ def gemm(
     plot: Annotated[Path | None, Flag(help="Write a bar chart of the ladder, .pdf or .png.")] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Rates of the matrix products on the first GPU, beside cuBLAS.
+    """Measure the rates of the matrix products on the first GPU, and of cuBLAS.
 
-    Bytes are what a kernel's blocks ask of memory and write, before any cache.
+    Bytes are the memory reads and writes of a kernel's blocks, before any cache.
     """
     from itertools import chain
 
@@ -419,4 +420,4 @@ bench = typer.Typer(cls=flags.group_of(_COMMANDS), help="Rates on this machine."
 
 @bench.callback()
 def options() -> None:
-    """Rates on this machine."""
+    """Measure rates on this machine."""

@@ -1,4 +1,4 @@
-"""Commands whose flags are the settings of a job, and flags that several commands share."""
+"""Commands that take the settings of a job as flags, and flags that several commands share."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ DryRun = Annotated[
 
 
 def taking(settings: Callable[[], Mapping[str, Setting]]) -> Callable[[Function], Function]:
-    """Give a command a flag for each setting; its parameter ``given`` has them by name, None where they are left out.
+    """Give a command a flag for each setting; its parameter ``given`` maps names to values, None for omitted flags.
 
-    ``settings`` is called when the command is used: reading settings takes as long as starting the program.
+    ``settings`` is called only when the command runs, because reading settings takes as long as starting the program.
     """
 
     def mark(function: Function) -> Function:
@@ -86,9 +86,9 @@ def taking(settings: Callable[[], Mapping[str, Setting]]) -> Callable[[Function]
 
 
 def with_flags(function: Callable[..., None], used: set[str] | None = None) -> Callable[..., None]:
-    """Return a function as Typer reads it, with a parameter for each of its settings in place of ``given``.
+    """Return a function in the form that Typer reads, with a parameter for each of its settings instead of ``given``.
 
-    Of settings that are flags there are those that are ``used`` alone, if these are given.
+    With ``used``, only the settings with these flags get a parameter.
     """
     if not hasattr(function, "settings"):
         return function
@@ -116,15 +116,15 @@ def with_flags(function: Callable[..., None], used: set[str] | None = None) -> C
 
 
 class Command(TyperCommand):
-    """A command that reads its parameters when it is used: the list of all commands needs its first sentence alone.
+    """A command that builds its parameters on use, because the list of all commands needs only its first sentence.
 
-    Typer takes a millisecond for each flag, so that a line is read with the flags that stand in it.
+    Typer takes a millisecond for each flag, so parsing a line builds only the flags in it.
     """
 
     def __init__(self, name: str, function: Callable[..., None]) -> None:
         super().__init__(name, help=getdoc(function), rich_markup_mode=None)
         self._function = function
-        del self.params, self.callback  # so that whoever asks for them comes to __getattr__
+        del self.params, self.callback  # access to these attributes then reaches __getattr__
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("params", "callback"):
@@ -140,12 +140,12 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         used = {arg.partition("=")[0] for arg in args if arg.startswith("-")}
-        if not ctx.resilient_parsing:  # as a shell does that completes a line
+        if not ctx.resilient_parsing:  # set when a shell completes a line
             self._make(used)
         if not used <= {word for one in self.params for word in (*one.opts, *one.secondary_opts)}:
             self._make(None)  # help, a wrong flag, or a number below 0
         rest = super().parse_args(ctx, args)
-        del self.params  # whoever asks for them now wants all
+        del self.params  # a later access builds all parameters
         return rest
 
 
@@ -168,7 +168,7 @@ def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
 
 
 def places_of(job: type[Config]) -> dict[str, tuple[str, Setting]]:
-    """Settings that have flags, each with its table, by the names of parameters; those of the run come last."""
+    """Settings with flags, each with its table, by the names of parameters; the settings of the run come last."""
     from spinsim.settings.config import tables_of
 
     places: dict[str, tuple[str, Setting]] = {}
@@ -193,6 +193,6 @@ def option(one: Setting) -> Any:
 
 
 def words_of(one: Setting) -> list[str]:
-    """The flag of a setting, and of a switch the one that turns it off."""
+    """Flag of a setting; for a switch, also the flag that turns it off."""
     words = [] if one.option is None else [one.option]
     return [*words, f"--no-{one.name.replace('_', '-')}"] if one.kind is bool else words

@@ -18,7 +18,7 @@ from spinsim.inputs.texts import either, quoted
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Drawing, FigureSet, Job
 
-_LONGEST: Final = 120  # characters of the stems of files in the name of a figure
+_LONGEST: Final = 120  # largest length of the file stems in the name of a figure
 
 
 def plot(
@@ -70,11 +70,11 @@ def plot(
     style: Annotated[str, Flag(help="single or double: as wide as one column or as two.")] = "single",
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Draw the measurements of a run, its lowest state, or runs of several sizes together, for a paper.
+    """Draw figures for a paper: the measurements of a run, its lowest state, or runs of several sizes together.
 
-    Files that differ in seeds, disorder and length alone are drawn as one run of all their samples.
+    Files that differ only in seeds, disorder and length are drawn as one run of all their samples.
 
-    The caption of a figure lies beside it, in a text file of the same name: what is drawn, and the verdicts.
+    The caption of a figure is a text file of the same name in the same folder: a description and the verdicts.
     """
     from spinsim.analysis.figures import FORMATS, STYLES, save_figures
     from spinsim.machine.files import check_output
@@ -87,7 +87,7 @@ def plot(
     if file and suffix and file.suffix[1:].lower() != suffix.lower():
         raise InputError(f"--out {out} and --format {suffix} disagree: leave one of them out")
     if file and file.suffix[1:].lower() in FORMATS:
-        check_output(file, file.suffix[1:].lower(), overwrite=True)  # no other file, such as a result
+        check_output(file, file.suffix[1:].lower(), overwrite=True)  # refuses other files, such as results
     runs = gathered(files, [load(file) for file in files])
     results = [run for _, run in runs]
     job = _job_of_all([of[0] for of, _ in runs], results)
@@ -114,7 +114,7 @@ def plot(
 
 
 def _folder_and_file(out: str | None, first: Path) -> tuple[Path, Path | None]:
-    """Returns where figures go, and the file of the only one where ``out`` names it: a folder is there or ends in /."""
+    """Return the folder of the figures, and the file if ``out`` names one; a folder exists or ends in /."""
     if not out:
         return first.parent, None
     path = Path(out)
@@ -122,9 +122,10 @@ def _folder_and_file(out: str | None, first: Path) -> tuple[Path, Path | None]:
 
 
 def _stem(files: list[Path]) -> str:
-    """Returns how the names of figures begin: with the stems of all files, so that other files have other names.
+    """Return the start of the figures' names: the stems of all files, so that other files give other names.
 
-    Files of other folders than the first have the names of these before theirs; of many files a digest stands.
+    Files outside the first file's folder are prefixed by their folder's name. For many files, a digest replaces most
+    stems.
     """
     import hashlib
 
@@ -185,9 +186,9 @@ def view(
     ] = None,
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Draw saved configurations: the spins at up to eight temperatures, or layers of a lattice of three dimensions.
+    """Draw saved configurations: the spins at up to eight temperatures, or layers of a three-dimensional lattice.
 
-    With an --out that ends in .gif or .mp4 (which takes ffmpeg), draw an animation of up to 200 saved rows.
+    If --out ends in .gif or .mp4 (which requires ffmpeg), draw an animation of up to 200 saved rows.
     """
     from spinsim.analysis.figures import save_figure
     from spinsim.analysis.figures.configurations import Panels

@@ -1,4 +1,4 @@
-"""A run on a terminal, begun or resumed: sentence, progress, outcome and how to go on."""
+"""A run on a terminal, new or resumed: its description, progress, outcome and the next commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
 from spinsim.parallel import launched
 
-_USUAL: Final = gc.get_threshold()  # before the command raised it while modules are loaded
-_LONG: Final = 10  # seconds of a run that is said to take so long
+_USUAL: Final = gc.get_threshold()  # garbage collection as before ``program`` changed it for loading modules
+_LONG: Final = 10  # seconds from which on the duration of a run is printed
 MISSED: Final = 3  # exit status of a search whose target was not met
 
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def command_of(job: Job) -> Callable[..., None]:
-    """Returns the command that runs a job: its flags are the job's settings, --config, --quiet, --json, --dry-run."""
+    """Return the command that runs a job: its flags are the job's settings, --config, --quiet, --json, --dry-run."""
 
     @flags.taking(lambda: {name: one for name, (_, one) in flags.places_of(job.config).items()})
     def run(
@@ -48,7 +48,7 @@ def command_of(job: Job) -> Callable[..., None]:
         if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
             from spinsim.cuda.device import wake
 
-            wake()  # while modules are loaded
+            wake()  # runs while modules are loaded
         places = flags.places_of(job.config)
         tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job.config)}
         for name, value in given.items():
@@ -77,11 +77,11 @@ def say_estimate(plan: Plan[Any], as_json: bool) -> None:
 
 
 def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
-    """Run a plan of any job into its file and say how it went."""
+    """Run a plan of any job into its file and print the outcome."""
     from spinsim.run.execute import to_file
     from spinsim.run.progress import Bar
 
-    gc.freeze()  # nothing so far is garbage; functions of a user's own may make some
+    gc.freeze()  # nothing so far is garbage; user-defined functions may create some
     gc.set_threshold(*_USUAL)
     job, silent = job_of(plan.config.job), quiet or as_json
     if not silent:
@@ -99,7 +99,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
                 say("Interrupted before the run had begun: the same command begins anew.", err=True)
             raise
     searches = getattr(plan.config.of_job, "target", None) is not None
-    if ran and quiet and not as_json and not searches:  # of a search the exit status tells whether its target was met
+    if ran and quiet and not as_json and not searches:  # the exit status of a search tells if its target was met
         return
     report = job.report.outcome(plan, result, progress.rate if ran else None)
     if as_json:
@@ -135,7 +135,7 @@ def _watch(progress: Bar, silent: bool) -> Watch:
     def on_size(file_bytes: int, rows: str) -> None:
         say(size_line(file_bytes, rows))
 
-    told = None if silent else on_size  # it takes a copy of the state to know
+    told = None if silent else on_size  # the estimate needs a copy of the state
     return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, told)
 
 
@@ -143,7 +143,7 @@ _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
 def _resumable() -> dict[str, Setting]:
-    """Settings that ``resume`` changes, of all jobs and of the run."""
+    """Settings that ``resume`` can change, of all jobs and of the run."""
     from spinsim.settings.config import tables_of
     from spinsim.settings.setting import settings_of
     from spinsim.settings.shared import RunSettings
@@ -169,7 +169,7 @@ def resume(
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
-    A search that has met its target stays as it is. A transfer-matrix run tries rows that lack levels again.
+    A search that has met its target is left unchanged. A transfer-matrix run retries rows that lack levels.
     """
     from spinsim.run.plan import plan_resume
     from spinsim.run.progress import compiling_told

@@ -1,4 +1,4 @@
-"""Printing: one line at a time, escaped, to readers that may go away; sentences on what the parser refuses."""
+"""Printing: one escaped line at a time, also to readers that may disappear; one-sentence messages of the parser."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hu
 
 
 def say(*lines: object, err: bool = False) -> None:
-    """Print lines on standard output, or on standard error; what a terminal would act on is escaped."""
+    """Print lines on standard output, or on standard error, with terminal control characters escaped."""
     for line in lines:
         typer.echo(printable(str(line)), err=err)
 
 
 def say_json(numbers: Any) -> None:
-    """Print numbers as one line of JSON, which knows neither NaN nor infinity: null stands for them."""
+    """Print numbers as one line of JSON, with null for NaN and infinity, which JSON lacks."""
     say(json.dumps(_finite(numbers), allow_nan=False))
 
 
@@ -40,11 +40,11 @@ def _finite(values: Any) -> Any:
 
 
 def open_streams() -> None:
-    """Let standard streams take every text and stay silent where nobody listens, so that a run never ends for that."""
+    """Let standard streams accept every text, and discard output that has no reader, so that no run ends for that."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
-        except OSError:  # closed: a file that is opened later would get this number, and what is printed
+        except OSError:  # closed: a file that is opened later would get this number, and printed text would go into it
             os.open(os.devnull, os.O_RDWR)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -59,13 +59,13 @@ def open_streams() -> None:
 
 
 class _Stream(io.FileIO):
-    """A standard stream; once it cannot be written, what is written to it vanishes."""
+    """A standard stream that discards further output once it cannot be written."""
 
     def write(self, data: Any) -> int:
-        """Write, or lose it.
+        """Write data, or discard it.
 
         Raises:
-            OSError: the first time, and where the reader has not just gone.
+            OSError: at the first failure, unless the reader has just disappeared.
         """
         try:
             return super().write(data)
@@ -80,7 +80,7 @@ class _Stream(io.FileIO):
 
 
 def refuse(why: str | InputError) -> int:
-    """Say why in one line on standard error, below the trace of a user's own function that failed; exit status 2."""
+    """Print the reason in one line on standard error, below the trace of a failed user function; return status 2."""
     if isinstance(why, OwnCodeError):
         say(*why.trace.splitlines(), err=True)
     say(f"spinsim: {why}", err=True)
@@ -91,7 +91,7 @@ _MOST_CLOSE: Final = 2
 
 
 def usage_sentence(error: Any) -> str:
-    """Returns one sentence of what the parser says in one or two, with the place where its rule is explained."""
+    """Return the parser's message as one sentence, with the command whose --help explains the rule."""
     message = " ".join(error.format_message().split()).replace(". Did you", ", did you").rstrip(".?")
     context = getattr(error, "ctx", None)
     value = re.match(r"Invalid value for '(?P<flag>--[\w-]+)'[^:]*: (?P<rule>.*)", message)
@@ -108,9 +108,9 @@ def usage_sentence(error: Any) -> str:
 
 
 def _instead(wish: str, flags: Sequence[str]) -> str:
-    """Returns which flags of a command serve a wish, or look like it; empty where there are none."""
+    """Return a hint at the flags of a command that serve or resemble an unknown one; empty if there are none."""
     names, word = [one.removeprefix("--").replace("-", "_") for one in flags], wish.lstrip("-")
-    if wish != "-h" and (wanted := serving(word, names)):  # who asks for help finds it in the rest of the sentence
+    if wish != "-h" and (wanted := serving(word, names)):  # -h asks for help, which the end of the sentence names
         return f", give {enumerated(_flags(wanted), 'and')}{from_inverse(word, wanted)}"
     close = alike(word, names, _MOST_CLOSE)
     return f", did you mean {either(_flags(close))}" if close else ""

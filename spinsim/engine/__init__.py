@@ -29,27 +29,27 @@ def create_engine(
     model: Ising, replicas: int, dynamics: Dynamics, device: str = "auto", threads: int | None = None,
     start: npt.ArrayLike | None = None, slabs: bool = True, round_sweeps: int | None = None,
 ) -> Engine:  # fmt: skip
-    """The engine for a model on a device, with its replicas in their initial state.
+    """Create the engine for a model on a device, with its replicas in their initial state.
 
     Args:
         model: Model to simulate.
-        replicas: Configurations of each sample.
+        replicas: Configurations per sample.
         dynamics: Seed and rules of the dynamics.
-        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``; ``cuda:all``, ``cuda:2`` and
-            ``cuda:0,2`` share the work among all, two or certain GPUs.
+        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda``; ``cuda:all``, ``cuda:2`` and ``cuda:0,2`` share the
+            work among all GPUs, two GPUs or the named ones.
         threads: CPU threads, None for all.
-        start: Initial configurations instead of those of ``dynamics.start``: +1 or -1, shape
-            (sites,), (samples, sites) or (samples, replicas, sites).
+        start: Initial configurations, which replace ``dynamics.start``: +1 or -1, shape (sites,), (samples, sites) or
+            (samples, replicas, sites).
         slabs: True if several devices may share one lattice; the engine then takes no ladder.
-        round_sweeps: Sweeps from one exchange or measurement to the next, if known. GPUs do not
-            share rounds that take one of them no time.
+        round_sweeps: Sweeps from one exchange or measurement to the next, if known. Rounds that take one GPU almost no
+            time are not shared.
 
     Returns:
         The engine, whose ``sweep`` moves all replicas.
 
     Raises:
-        InputError: for an unknown device, a run that does not fit its memory or random counters and
-            a start that does not fit the model.
+        InputError: for an unknown device, a run that does not fit its memory or random counters, or a start that does
+            not fit the model.
     """
     check_model(model)
     if start is not None:

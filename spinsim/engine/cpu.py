@@ -1,4 +1,4 @@
-"""The engine of the CPU, which does at once what is asked of it: put together from the parts that an update gives."""
+"""Engine of the CPU, which carries out each request at once. It combines the parts that an update provides."""
 
 from __future__ import annotations
 
@@ -37,49 +37,49 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Bits, Packing, packed_spins
 
 Words = npt.NDArray[np.uint64]
-AT_ONCE: Final = 256  # measurements that threads make without meeting, at most
-FEWER: Final = 16  # the same of problems that are not small
-KEPT_BYTES: Final = 2**25  # bytes of such measurements
-SMALL_BYTES: Final = 2**21  # of measurements that are counted and compared together
-_OF_COPY, _OF_PAIR = 10, 6  # numbers of a measurement, or so
+AT_ONCE: Final = 256  # most measurements that threads make without meeting
+FEWER: Final = 16  # the same limit for problems that are not small
+KEPT_BYTES: Final = 2**25  # most bytes of such measurements
+SMALL_BYTES: Final = 2**21  # most bytes of measurements that are counted and compared together
+_OF_COPY, _OF_PAIR = 10, 6  # approximate numbers per copy and per pair
 
 
 class CpuState(Protocol):
-    """The spins of all replicas of all samples."""
+    """Spins of all replicas of all samples."""
 
-    nbytes: int  # that ``keep`` takes
+    nbytes: int  # bytes of the state that ``keep`` copies
 
     def words(self) -> Words:
-        """The words of a snapshot."""
+        """Return the words of a snapshot."""
 
     def words_of(self, samples: slice) -> Words:
-        """Returns the words of some samples, for comparisons of their replicas."""
+        """Return the words of some samples, for comparisons of their replicas."""
 
     def set_words(self, words: Words) -> None:
-        """Go back to the words of a snapshot."""
+        """Restore the words of a snapshot."""
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration, shape (sites,), +1 or -1."""
+        """Return one configuration, shape (sites,), +1 or -1."""
 
     def copy(self, moves: Moves) -> None:
         """Copy configurations."""
 
     def keep(self) -> tuple[Callable[[slice], None], Spins]:
-        """Make room for configurations: what copies the present ones of some samples there, and what finds them."""
+        """Make room for configurations; return functions that copy samples there and read a configuration."""
 
 
 class CpuSweeper(ABC):
-    """Attempts flips at the temperatures that it was given."""
+    """Attempts flips at the temperatures that have been set."""
 
     colours: int
     tasks: int  # parts that run side by side
 
     @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
+        """Set the inverse temperature: one, or one per replica (replicas,), or for two terms (replicas, 2)."""
 
     def set_ladder(self, ladder: Ladder) -> None:  # noqa: B027  (not all have something to prepare)
-        """Make room for temperatures of each sample's replicas."""
+        """Make room for the temperatures of each sample's replicas."""
 
     @abstractmethod
     def set_places(self, ladder: Ladder, place: npt.NDArray[np.int32]) -> None:
@@ -87,49 +87,49 @@ class CpuSweeper(ABC):
 
     @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Attempt every spin ``count`` times, after so many half-sweeps."""
+        """Attempt every spin ``count`` times; ``half_sweep`` half-sweeps have been done before."""
 
     def words_of_round(self, sweeps: int) -> int | None:
-        """Words of 128 spins whose update takes as long as so many sweeps of all samples and an exchange.
+        """Words of 128 spins whose update takes as long as ``sweeps`` sweeps of all samples and an exchange.
 
-        None where samples are not tempered each by itself, as threads meet in each round.
+        None if samples are not tempered independently, because threads meet in each round.
         """
         return None
 
     def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        """Do rounds of some samples after so many half-sweeps; ``tempering.round`` is left."""
+        """Do rounds of some samples, after ``half_sweep`` half-sweeps; ``tempering.round`` stays unchanged."""
         raise NotImplementedError
 
     def end_rounds(self, tempering: CpuTempering) -> None:
-        """Make ready for sweeps at the places where rounds of all samples have left their replicas."""
+        """Prepare sweeps at the places where the rounds of all samples have left their replicas."""
         self.set_places(tempering.ladder, tempering.exchange.place)
 
 
 class KeptWords(NamedTuple):
-    """Ways to keep states, and to count and read those that were kept."""
+    """Functions that keep states, and that count and read the kept states."""
 
-    # does the rounds of all samples so many times, and copies the state and the exchanges behind each into arrays where
-    # those of the first time stand first: (tempering, times, half_sweep, count, words, exchanges)
+    # does the rounds of all samples ``count`` times. After each time it copies the state and the exchanges into arrays,
+    # first time first: (tempering, times, half_sweep, count, words, exchanges)
     temper: Callable[[CpuTempering, Times, int, int, Words, Exchange], None]
-    counts: Callable[[Words], Counts]  # takes words of all samples, once or several times one behind the other
+    counts: Callable[[Words], Counts]  # takes words of all samples, for one or several consecutive states
     reading: Callable[[Words], Spins]  # takes words of all samples
 
 
 class CpuParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of the CPU."""
+    """Functions and arrays that an update provides to an engine of the CPU."""
 
     packing: Packing  # name of the update
     state: CpuState
-    sweeper: CpuSweeper  # moves them
-    counts: Callable[[slice | None], Counts]  # of all replicas of some samples, of all where they are None
-    compare: Compare  # copies at equal temperatures
-    threads: Threads  # the threads that all of them work with
-    # how many inverse temperatures of a replica its update takes: one, one for each of two terms, or both; where it
-    # takes two alone, one is that of both terms
+    sweeper: CpuSweeper  # moves the spins
+    counts: Callable[[slice | None], Counts]  # counts all replicas of some samples; None: of all samples
+    compare: Compare  # compares copies at equal temperatures
+    threads: Threads  # threads shared by all parts
+    # numbers of inverse temperatures per replica that the update accepts: one, one for each of two terms, or both. An
+    # update that accepts only two uses a single one for both terms
     temperatures: tuple[int, ...] = (1,)
-    # finds the configuration of a sample and replica as ``spinsim.packing`` says, where no spin need be unpacked
+    # finds the configuration of a sample and replica as bits (``spinsim.packing``) without unpacking spins; else None
     bits: Callable[[int, int], Bits] | None = None
-    kept: KeptWords | None = None  # for measurements in succession of small problems
+    kept: KeptWords | None = None  # for consecutive measurements of small problems
 
 
 class CpuEngine(Engine):
@@ -149,7 +149,7 @@ class CpuEngine(Engine):
         self._has_temperatures = False
         self._tempering: CpuTempering | None = None
         self._unread = deque[Measurement](maxlen=1)
-        self._fetched = deque[Measurement](maxlen=0)  # as many as are kept, once that is known
+        self._fetched = deque[Measurement](maxlen=0)  # gets the number of kept measurements as its length, once known
         self._taken: Ladder | None = None
         self._successions = Successions(self._measuring)
 
@@ -164,7 +164,7 @@ class CpuEngine(Engine):
         self.half_sweep += count * self.colours
 
     def wait(self) -> None:
-        """Nothing to wait for: sweeps return when they are done."""
+        """Return at once: sweeps return when they are done."""
 
     def begin_counts(self) -> Callable[[], Counts]:
         counts = self._counts(None)
@@ -201,7 +201,7 @@ class CpuEngine(Engine):
         self._sweeper.set_ladder(ladder)
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        assert self._taken is not None  # noqa: S101  (``adopt_ladder`` came before)
+        assert self._taken is not None  # noqa: S101  (set by ``adopt_ladder``)
         self._sweeper.set_places(self._taken, place)
         self.sweep(count)
         return self.begin_counts()
@@ -240,12 +240,12 @@ class CpuEngine(Engine):
     def prepare_measurements(self, kept: int, wanted: Quantities = WITHOUT_TIMES) -> None:
         require(kept * self.at_once * self._state.nbytes, "keeping the configurations of measurements under way")
         self._fetched = deque(maxlen=kept * self.at_once)
-        # where one is kept they are read before the next ones are made, else any of them may be of others
+        # A single kept measurement is read before the next ones are made. Otherwise any room may still be in use.
         self._successions = Successions(self._measuring, 1 if kept == 1 else kept * self.at_once)
 
     @property
     def at_once(self) -> int:
-        """Measurements whose rounds go into one task for each thread."""
+        """Measurements whose rounds form one task for each thread."""
         if self._tempering is None or self._sweeper.words_of_round(1) is None:
             return 1
         each = self._measured_bytes
@@ -253,7 +253,7 @@ class CpuEngine(Engine):
 
     @property
     def _measured_bytes(self) -> int:
-        """Bytes of a measurement, or so, with the configurations that it is of."""
+        """Approximate bytes of a measurement, with its configurations."""
         ladder = self._on_ladder().ladder
         of_copies, of_pairs = _OF_COPY * ladder.copies, _OF_PAIR * ladder.copies * (ladder.copies - 1) // 2
         return self._state.nbytes + 8 * self.model.samples * ladder.temperatures * (of_copies + of_pairs)
@@ -290,7 +290,7 @@ class CpuEngine(Engine):
         return self._measured(rooms, reduction)
 
     def _are_small(self, count: int, words: int, wanted: Quantities, reduction: Reduction | None) -> bool:
-        """True if calls of kernels would take most of the time of so many measurements."""
+        """Return True if kernel calls would take most of the time of ``count`` measurements."""
         is_plain = self.model.graph.slices == 1 and not wanted.times and self._kept is not None
         adds = reduction is None or (isinstance(reduction, HostReduction) and reduction.adds_successions)
         is_little = self._threads.alone(words, self.model.samples) and count * self._measured_bytes <= SMALL_BYTES
@@ -309,8 +309,8 @@ class CpuEngine(Engine):
     def _in_succession(
         self, count: int, rounds: int, sweeps: int, wanted: Quantities, reduction: Reduction | None, is_read: bool
     ) -> Succession:
-        """Make measurements of all samples one after the other, then count, compare and add them up together."""
-        assert self._kept is not None  # noqa: S101  (of small problems)
+        """Make consecutive measurements of all samples, then count, compare and add them up together."""
+        assert self._kept is not None  # noqa: S101  (only for small problems)
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
         present, how = self._state.words_of(whole), (reduction is not None, is_read)
         succession = self._successions.room(tempering, wanted, count, present, self._kept.reading, *how)
@@ -326,7 +326,7 @@ class CpuEngine(Engine):
         return succession
 
     def _measure_all(self, room: Measurement, reduction: Reduction | None, number: int, words: int) -> None:
-        """Measure all samples as they are, in the time in which so many words are updated."""
+        """Measure all samples in their present state; the work is worth the update of ``words`` words."""
         counts = self._counts(None)
 
         def task(first: int, stop: int) -> None:
@@ -336,8 +336,8 @@ class CpuEngine(Engine):
         self._threads.share_out(task, self.model.samples, words)
 
     def _room(self, wanted: Quantities, reduction: Reduction | None, is_fetched: bool) -> Measurement:
-        """Make room for a measurement; of those that are added up rooms serve again when their readers are done."""
-        assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (engines of a CPU make such)
+        """Make room for a measurement. With a reduction, rooms are reused when their readers are done."""
+        assert reduction is None or isinstance(reduction, HostReduction)  # noqa: S101  (CPU engines make this type)
         tempering, rooms = self._on_ladder(), self._fetched if is_fetched else self._unread
         if reduction is not None and rooms and not rooms[0].serves(tempering, wanted):
             rooms.clear()
@@ -353,7 +353,7 @@ class CpuEngine(Engine):
     def _measure(
         self, room: Measurement, counts: Counts, reduction: Reduction | None, number: int, samples: slice
     ) -> None:
-        """Measure some samples, of which ``counts`` are given, and add what is measured up."""
+        """Measure some samples, given their ``counts``, and add the measurements to the reduction."""
         self._measuring.measure(room, counts, samples)
         if isinstance(reduction, HostReduction):
             reduction.add_samples(room.measurement, number, samples, room.compared)

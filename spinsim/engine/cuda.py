@@ -1,4 +1,4 @@
-"""The engine of a GPU, which queues what is asked of it: put together from the parts that an update gives."""
+"""Engine of a GPU, which queues each request. It combines the parts that an update provides."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ NO_NOTES: Final = 0, 0, 0
 
 
 class LaunchedRounds(ABC):
-    """Rounds of sweeps and exchanges in one launch, with measurements between them, of lattices that stay meanwhile.
+    """Rounds of sweeps and exchanges in one launch, with measurements in between; lattices stay in place meanwhile.
 
     Args:
-        tables: Temperatures of the ladder's places as sweeps read them, which rounds leave as they were: ``are_laid``
-            tells if they are those of the present places. None where there are no exchanges.
-        counting: Takes the sums of the state in which a launch ends.
+        tables: Acceptance tables of the replicas' places on the ladder, which sweeps read. Rounds do not update them;
+            ``are_laid`` is True if they match the present places. None if there are no exchanges.
+        counting: Receives the sums of the state at the end of a launch.
     """
 
-    counts_in_sweeps = False  # True if bonds are counted while sites are updated: rounds without sweeps go one by one
+    counts_in_sweeps = False  # True if sweeps count bonds: rounds without sweeps then go one by one
 
     def __init__(
         self, queue: Queue, colours: int, tempering: CudaTempering, tables: Any, counting: CudaCounting,
@@ -54,7 +54,7 @@ class LaunchedRounds(ABC):
         self._most_sweeps = most_sweeps
 
     def most(self, sweeps: int) -> int:
-        """How many rounds of so many sweeps one launch takes; 0 where they must go one by one."""
+        """Most rounds of ``sweeps`` sweeps in one launch; 0 if each round needs its own launches."""
         return self._most_sweeps // max(1, sweeps) if sweeps or not self.counts_in_sweeps else 0
 
     def temper(self, rounds: int, sweeps: int, half_sweep: int) -> None:
@@ -63,7 +63,7 @@ class LaunchedRounds(ABC):
     def measured(
         self, rounds: int, sweeps: int, half_sweep: int, measuring: Measuring, into: Measurements, numbers: range
     ) -> None:
-        """Queue a launch of ``rounds`` rounds before each of the measurements of these numbers."""
+        """Queue one launch that does ``rounds`` rounds before each of the measurements ``numbers``."""
         notes = into.address(numbers.start), into.state_copies.address(numbers.start), rounds
         self._queue_rounds(len(numbers) * rounds, sweeps, half_sweep, notes=notes, measured=measuring.record)
 
@@ -80,54 +80,54 @@ class LaunchedRounds(ABC):
 
     @abstractmethod
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        """Launch ``count`` rounds of so many half-sweeps in all, with arguments that all kernels of rounds take."""
+        """Launch ``count`` rounds, ``half_sweeps`` half-sweeps in total, with the arguments of all round kernels."""
 
 
 class CudaSweeper(ABC):
-    """Attempts flips at the temperatures that it was given."""
+    """Attempts flips at the temperatures that have been set."""
 
     colours: int
     tasks: int
-    rounds: LaunchedRounds | None = None  # many rounds in one launch on the present ladder, if the device can
+    rounds: LaunchedRounds | None = None  # many rounds in one launch on the present ladder, if possible
 
     @abstractmethod
     def set_beta(self, beta: npt.ArrayLike) -> None:
-        """Take an inverse temperature or one for each replica (replicas,), and of two terms (replicas, 2)."""
+        """Set the inverse temperature: one, or one per replica (replicas,), or for two terms (replicas, 2)."""
 
     @abstractmethod
     def set_ladder(self, places: ReplicaPlaces) -> None:
-        """Make room for temperatures of each sample's replicas, and what launches need."""
+        """Make room for the temperatures of each sample's replicas, and prepare launches."""
 
     @abstractmethod
     def lay_tables(self) -> None:
-        """Queue what gives replicas the temperatures of their places."""
+        """Queue the kernels that give replicas the temperatures of their places."""
 
     @abstractmethod
     def sweep(self, count: int, half_sweep: int) -> None:
-        """Queue ``count`` attempts of every spin, after so many half-sweeps."""
+        """Queue ``count`` attempts of every spin; ``half_sweep`` half-sweeps have been queued before."""
 
 
 class CudaParts(NamedTuple):
-    """Functions and arrays that an update gives to an engine of a GPU."""
+    """Functions and arrays that an update provides to an engine of a GPU."""
 
     packing: Packing  # name of the update
     queue: Queue  # where all parts queue their work
     state: CudaState
-    sweeper: CudaSweeper  # moves them
+    sweeper: CudaSweeper  # moves the spins
     counting: CudaCounting
-    compare: Callable[[CudaTempering, Quantities], Comparison]  # of copies of a ladder, as fully as is wanted
-    temperatures: tuple[int, ...] = (1,)  # as those of ``CpuParts``
-    squares: Callable[[Ladder], LocalSquares] | None = None  # along world lines; None: on the host
-    bits: Callable[[int, int], Bits] | None = None  # as those of ``CpuParts``
+    compare: Callable[[CudaTempering, Quantities], Comparison]  # compares copies of a ladder, as fully as requested
+    temperatures: tuple[int, ...] = (1,)  # as in ``CpuParts``
+    squares: Callable[[Ladder], LocalSquares] | None = None  # sums along world lines; None: done on the host
+    bits: Callable[[int, int], Bits] | None = None  # as in ``CpuParts``
     copied_bits: Callable[[int, int], Callable[[], Bits]] | None = None
-    """Copies a configuration within this GPU's memory and returns what reads the copy; None: small, read at once."""
+    """Copies a configuration within GPU memory and returns a function to read the copy; None: small, read at once."""
 
 
 class OnLadder(NamedTuple):
     """State of an engine while it is on a ladder."""
 
-    tempering: CudaTempering  # the exchanges
-    measuring: LadderMeasuring  # the measurements
+    tempering: CudaTempering  # exchanges of temperatures
+    measuring: LadderMeasuring  # measurements of the ladder
 
 
 class CudaEngine(Engine):
@@ -147,7 +147,7 @@ class CudaEngine(Engine):
         self._fast_paths = FastPaths("cuda", parts.packing, model, replicas, int(self._queue.first_sample), parts)
         self._given: GivenPlaces | None = None
         self._copies: Any = None
-        weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is free for others
+        weakref.finalize(self, self._queue.stream.synchronize).atexit = False  # before its memory is reused
 
     @property
     def at_once(self) -> int:
@@ -183,7 +183,7 @@ class CudaEngine(Engine):
             return self.parts.bits(sample, replica)
 
     def copied_bits(self, sample: int, replica: int) -> Callable[[], Bits]:
-        """Copy a configuration, of a large lattice within this GPU's memory, and return what reads the copy as bits."""
+        """Copy a configuration (a large one within GPU memory) and return a function that reads the copy as bits."""
         if self.parts.copied_bits is None:
             bits = self.bits(sample, replica)
             return lambda: bits
@@ -204,7 +204,7 @@ class CudaEngine(Engine):
     def apply(self, move: Move, moment: Moment) -> None:
         with self._queue.here():
             fast_path, first_sample = self._fast_paths.of(move), int(self._queue.first_sample)
-            if self._copies is None:  # where all replicas have one temperature each is a copy of it
+            if self._copies is None:  # with one temperature for all, each replica is a copy
                 each = np.arange(self.replicas, dtype=np.int32)[:, None]
                 self._copies = cupy.asarray(np.tile(each, (self.model.samples, 1, 1)))
             if fast_path is None:
@@ -229,13 +229,13 @@ class CudaEngine(Engine):
             self.sweep_at_places(GivenPlaces(ladder, cupy.zeros((self.model.samples, self.replicas), cupy.int32)))
 
     def sweep_at_places(self, given: GivenPlaces) -> None:
-        """Sweep at given places of a ladder from now on; the present device and stream of CuPy are the engine's."""
+        """Sweep at given places of a ladder from now on. CuPy's present device and stream must be the engine's."""
         self._ladder, self._given, self._has_temperatures = None, given, True
         self._sweeper.set_ladder(given)
         self._sweeper.lay_tables()
 
     def begin_sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Callable[[], Counts]:
-        assert self._given is not None  # noqa: S101  (``adopt_ladder`` came before)
+        assert self._given is not None  # noqa: S101  (set by ``adopt_ladder``)
         with self._queue.here():
             self._given.place.set(np.ascontiguousarray(place))
             self._sweeper.lay_tables()
@@ -243,7 +243,7 @@ class CudaEngine(Engine):
             return self.begin_counts()
 
     def follow(self, tempering: CudaTempering, half_sweep: int) -> None:
-        """Queue taking over the state of a ladder on the same device, for spins after so many half-sweeps."""
+        """Queue copying a ladder's state from the same device, for spins after ``half_sweep`` half-sweeps."""
         self._counting.forget()
         self.half_sweep = half_sweep
         self._on_ladder().tempering.follow(tempering)
@@ -273,7 +273,7 @@ class CudaEngine(Engine):
                 self._sweeper.lay_tables()
 
     def _temper_without_exchanges(self, tempering: CudaTempering, rounds: int, sweeps: int) -> None:
-        """Sweep at one temperature: the first exchange notes who has been at the hot end, others would do nothing."""
+        """Sweep at one temperature. The first exchange notes replicas at the hot end; later ones would do nothing."""
         self._sweeper.sweep(rounds * sweeps, self.half_sweep)
         self.half_sweep += rounds * sweeps * self.colours
         if rounds and tempering.round == 0:
@@ -293,7 +293,7 @@ class CudaEngine(Engine):
         self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
         reduction: Reduction | None = None, fetched: Sequence[bool] | None = None,
     ) -> list[Begun]:  # fmt: skip
-        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (GPU engines make this type)
         all_fetched = [True] * count if reduction is None or fetched is None else fetched
         begun: list[Begun] = []
         with self._queue.here():
@@ -310,7 +310,7 @@ class CudaEngine(Engine):
         self, count: int, rounds: int, sweeps: int, wanted: Quantities = WITHOUT_TIMES,
         reduction: Reduction | None = None,
     ) -> Begun:  # fmt: skip
-        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (engines of a GPU make such)
+        assert reduction is None or isinstance(reduction, CudaReduction)  # noqa: S101  (GPU engines make this type)
         with self._queue.here():
             measuring = self._on_ladder().measuring.of(wanted)
             if count > self.at_once or not measuring.are_small(count):
@@ -320,7 +320,7 @@ class CudaEngine(Engine):
             return measuring.close_together(measurements, self._state, reduction)
 
     def _temper_into(self, measuring: Measuring, into: Measurements, rounds: int, sweeps: int) -> None:
-        """Temper and measure, as many times in one launch as it takes rounds."""
+        """Temper and measure, with as many measurements per launch as its rounds allow."""
         many = self._sweeper.rounds
         together = many.most(sweeps) // rounds if many is not None and rounds else 0
         if many is not None and together:

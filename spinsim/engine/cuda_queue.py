@@ -1,4 +1,4 @@
-"""The device and stream where one engine queues its work on a GPU, and the kernels of a move queued in turn."""
+"""Device and stream on which one engine queues its GPU work, and the consecutive kernels of a move."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from spinsim.engine.dynamics import Dynamics
 from spinsim.errors import InputError
 from spinsim.machine.memory import using
 
-GRID_LIMIT: Final = 65535  # of a grid's y and z extents
+GRID_LIMIT: Final = 65535  # largest y and z extent of a grid
 START_THREADS: Final = 128
 
 
 class Queue:
-    """One device and a stream of its own there; numbers of ``Dynamics`` as kernels take them."""
+    """A device, a stream of its own there, and the numbers of ``Dynamics`` as kernels take them."""
 
     def __init__(self, device: int, dynamics: Dynamics) -> None:
         self.device, self.rng_rounds, self.keys = device, dynamics.rng_rounds, round_keys(dynamics.seed)
@@ -28,7 +28,7 @@ class Queue:
             self.stream = cupy.cuda.Stream(non_blocking=True)
 
     def here(self) -> AbstractContextManager[None]:
-        """CuPy's calls go to this device and stream."""
+        """Direct CuPy's calls to this device and stream."""
         return using(self.device, self.stream)
 
     def start_at_random(
@@ -36,8 +36,8 @@ class Queue:
     ) -> None:
         """Fill ``state`` (samples, blocks, sites, 2) with random spins.
 
-        ``order`` holds the site at each place, None where a site is its own; ``lanes`` (blocks, 2) are those in use.
-        ``sample``, ``block`` and ``site`` are the numbers of the first ones in the model.
+        ``order`` holds the site at each place; None if places are site numbers. ``lanes`` (blocks, 2) marks the lanes
+        in use. ``sample``, ``block`` and ``site`` are the numbers of the first ones in the model.
         """
         samples, blocks, sites, _ = state.shape
         Launch(self.device, "metropolis/start.cu", f"random_start<{self.rng_rounds}>", {
@@ -48,7 +48,7 @@ class Queue:
 
 
 class OnDevice:
-    """Makes structs whose arrays are put on the device, where they stay as long as this."""
+    """Makes structs whose arrays are copied to the device and stay there as long as this object."""
 
     def __init__(self) -> None:
         self._kept = list[Any]()
@@ -60,7 +60,7 @@ class OnDevice:
 
 
 class Step(NamedTuple):
-    """A kernel of a move with its grid and the threads of a block, and if it takes the time and the key of a moment."""
+    """Kernel of a move, its grid and threads per block; ``draws`` if it takes the time and the key of a moment."""
 
     launch: Launch
     grid: tuple[int, int, int]
@@ -69,12 +69,12 @@ class Step(NamedTuple):
 
 
 def queue_steps(stream: Any, steps: Sequence[Step], of_first: dict[str, Any], now: dict[str, Any]) -> None:
-    """Queue the kernels of a move; only the first one knows temperatures, or who has them."""
+    """Queue the kernels of a move; only the first one takes ``of_first``, the temperatures or their replicas."""
     for number, (launch, grid, threads, draws) in enumerate(steps):
         launch(stream, grid, threads, **({} if number else of_first), **(now if draws else {}))
 
 
 def check_grid(samples: int, blocks: int) -> None:
-    """Refuse more samples or blocks of replicas than a launch can have."""
+    """Refuse more samples or blocks of replicas than a grid allows."""
     if max(samples, blocks) > GRID_LIMIT:
         raise InputError(f"{max(samples, blocks)} samples or blocks of replicas exceed a GPU grid: split the run")

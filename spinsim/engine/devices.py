@@ -1,4 +1,4 @@
-"""The devices that a run can be asked for, and those that it gets."""
+"""Devices that a run may request, and the devices that it gets."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ CUDA: Final = "cuda"
 
 
 def resolve_device(device: str, gpus: str | None = None) -> str:
-    """Where a run takes place: ``cpu``, ``cuda`` or, where GPUs are asked for, such as ``cuda:all``.
+    """Resolve the device of a run: ``cpu``, ``cuda`` or, if GPUs are selected, a form such as ``cuda:all``.
 
-    ``gpu`` is ``cuda``, and so is ``auto`` where a GPU can be used.
+    ``gpu`` means ``cuda``, and so does ``auto`` if a GPU can be used.
 
     Args:
-        device: One of ``DEVICES``, or what this function has returned.
-        gpus: As ``check_gpus`` has it.
+        device: One of ``DEVICES``, or an earlier result of this function.
+        gpus: Selection of GPUs, as ``check_gpus`` takes it.
 
     Raises:
-        InputError: for an unknown device, for ``cuda`` where there is none, saying what is missing, and for GPUs that
-            there are not.
+        InputError: for an unknown device, for ``cuda`` without a usable GPU (it says what is missing), and for GPUs
+            that do not exist.
     """
     kind, _, asked = device.partition(":")
     if kind not in DEVICES or (asked and kind != CUDA):
@@ -49,7 +49,7 @@ def resolve_device(device: str, gpus: str | None = None) -> str:
 
 
 def seats(device: str) -> list[Seat]:
-    """All devices of this process and of the ranks that serve it, each with a thread of its own, in their order."""
+    """All devices of this process and of the ranks that serve it, in order, each with its own thread."""
     asked = answers([place.request(_gpus_of_rank, device) for place in others()])
     mine = _gpus(device)
     places = [Seat(InThread(gpu) if len(mine) > 1 else Here(), gpu) for gpu in mine]
@@ -63,7 +63,7 @@ def _gpus(device: str) -> list[int | None]:
 
 
 def _gpus_of_rank(device: str) -> list[int | None]:
-    """GPUs of a serving rank, whose only thread gets the only one."""
+    """GPUs of a serving rank; its only thread gets the only GPU."""
     gpus = _gpus(device)
     if len(gpus) == 1 and gpus[0] is not None:
         make_current(gpus[0])
@@ -71,10 +71,10 @@ def _gpus_of_rank(device: str) -> list[int | None]:
 
 
 def gpu_numbers(device: str) -> list[int]:
-    """Numbers of the GPUs that this process has of ``cuda`` or, say, ``cuda:all``; ranks of one node share them out.
+    """Numbers of this process's GPUs among ``cuda`` or, for example, ``cuda:all``; ranks of one node divide them.
 
     Raises:
-        InputError: for GPUs that there are not.
+        InputError: for GPUs that do not exist.
     """
     from spinsim.cuda.device import names
 

@@ -1,4 +1,4 @@
-"""How replicas move and start: the part of a run's configuration that every engine takes, and initial spins."""
+"""Rules of the dynamics, the part of a run's configuration that every engine takes, and initial spins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STARTS: Final[tuple[Start, ...]] = ("random", "up")
 
 
 class _Seed:
-    """The field of a dataclass that takes a seed, or None for a fresh one, and has the number."""
+    """Dataclass field of a seed: None draws a fresh seed, and the field then holds its number."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -42,11 +42,11 @@ class Dynamics:
     Attributes:
         seed: Key of every random number of the run, 64 bits; None draws a fresh one.
         start: Initial spins, ``random`` or all ``up``.
-        zero_acceptance: Acceptance probability of flips that cost nothing.
+        zero_acceptance: Acceptance probability of flips of zero cost.
         rng_rounds: Philox rounds, 10 or 7.
-        first_sample: Number of the model's first sample in the whole run, if the engine has a part of its samples.
-        first_block: Number of the first block of replicas in the whole run, if the engine has a part of the replicas.
-            A block has 128 replicas, or ``Update.together``.
+        first_sample: Number in the whole run of the model's first sample, if the engine has only some samples.
+        first_block: Number in the whole run of the first block of replicas, if the engine has only some replicas. A
+            block has 128 replicas, or ``Update.together``.
     """
 
     seed: _Seed = _Seed()
@@ -64,7 +64,7 @@ class Dynamics:
             raise InputError(f"rng rounds {self.rng_rounds} are not supported: choose 10 or 7")
 
     def counter_block(self, sample: int, block: int) -> np.uint64:
-        """Counter word 1 of a block of replicas of a sample of the model."""
+        """Counter word 1, for a block of replicas of one of the model's samples."""
         where = np.uint64(self.first_sample + sample), np.uint64(self.first_block + block)
         word: np.uint64 = rng.counter_block(*where)
         return word
@@ -86,9 +86,9 @@ def fill_start(
     state: npt.NDArray[np.uint64], lanes: npt.NDArray[np.uint64], dynamics: Dynamics, sample: int, block: int,
     first: int = 0,
 ) -> None:  # fmt: skip
-    """Set packed spins of a block of a sample, uint64 (groups, 2), to the start of their dynamics.
+    """Set a block of packed spins of one sample, uint64 (groups, 2), to their initial state.
 
-    ``first`` is the number of their first group in the block.
+    ``first`` is the number of the first of these groups in the block.
     """
     if dynamics.start == "up":
         state[:] = lanes

@@ -1,6 +1,6 @@
-"""Configurations in host memory, put into an engine of any kind: the initial ones of a user, or as a move leaves them.
+"""Configurations in host memory, set in any engine: a user's initial ones, or the result of a move.
 
-Those of a user are checked, and told apart by a digest.
+A user's configurations are checked, and identified by a digest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-GIVEN: Final = "sha256:"  # how the start of a run is named whose configurations were given: this and their digest
+GIVEN: Final = "sha256:"  # start of a run with given configurations: this prefix and their digest
 
 
 def name_of(spins: npt.NDArray[np.int8]) -> str:
@@ -28,15 +28,15 @@ def name_of(spins: npt.NDArray[np.int8]) -> str:
 
 
 def as_spins(start: npt.ArrayLike, model: Ising, replicas: int | None, name: str = "start") -> npt.NDArray[np.int8]:
-    """Given configurations as ``int8`` (1 or samples, 1 or replicas, sites).
+    """Convert given configurations to ``int8`` (1 or samples, 1 or replicas, sites).
 
     Args:
         start: +1 or -1, shape (sites,), (samples, sites) or (samples, replicas, sites).
-        replicas: Of each sample; None where that is not known yet.
-        name: Of the argument, for messages.
+        replicas: Replicas per sample; None if not known yet.
+        name: Argument name for messages.
 
     Raises:
-        InputError: for other shapes and other values.
+        InputError: for other shapes or other values.
     """
     try:
         given: npt.NDArray[Any] = np.asarray(start)
@@ -65,8 +65,8 @@ def set_spins(
 ) -> None:
     """Set all configurations of an engine, +1 and -1, (1 or samples, 1 or replicas, sites).
 
-    ``exchange`` is the state of the exchange that it gets, where it is on a ladder; random numbers go on as after so
-    many half-sweeps.
+    ``exchange`` is the new exchange state of an engine that is on a ladder. Random numbers continue as after
+    ``half_sweep`` half-sweeps.
     """
     every = np.broadcast_to(spins, (engine.model.samples, engine.replicas, engine.model.sites))
     words = np.concatenate([_packed(engine, of_sample[None]) for of_sample in every])
@@ -74,9 +74,9 @@ def set_spins(
 
 
 def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sample: int = 0) -> None:
-    """Apply a move to all replicas of an engine, whose ladder and random numbers go on as they were.
+    """Apply a move to all replicas of an engine; its ladder and its random numbers continue unchanged.
 
-    Spins of a GPU, of other processes and of slabs go through the memory of this one.
+    Spins on GPUs, in other processes and in slabs pass through this process's memory.
     """
     model = engine.model
     shape = model.samples, engine.replicas, model.sites
@@ -91,16 +91,16 @@ def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sampl
 
 
 def _packed(engine: Engine, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
-    """Words of a snapshot of an engine, of configurations (samples, replicas, sites)."""
+    """Words of an engine's snapshot, from configurations (samples, replicas, sites)."""
     if engine.packing is not Packing.SITE:
         return packing.pack(np.ascontiguousarray(spins.transpose(0, 2, 1)))
-    assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
-    shape = engine.model.lattice.shape  # lattices are large: one by one they take little memory besides
+    assert engine.model.lattice is not None  # noqa: S101  (site-packed models have one)
+    shape = engine.model.lattice.shape  # lattices are large: packing one by one saves memory
     return np.array([[packing.pack_sites(one, shape) for one in of_sample] for of_sample in spins])
 
 
 def _unpacked(engine: Engine, words: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     if engine.packing is not Packing.SITE:
         return np.ascontiguousarray(packing.unpack(words, engine.replicas).transpose(0, 2, 1))
-    assert engine.model.lattice is not None  # noqa: S101  (no other model is held so)
+    assert engine.model.lattice is not None  # noqa: S101  (site-packed models have one)
     return packing.unpack_sites(words, engine.model.lattice.shape)

@@ -1,4 +1,4 @@
-"""Properties by which every update is chosen and its engines are made: an ``Update`` for each folder."""
+"""Properties that determine the choice of an update and the making of its engines: one ``Update`` per folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spinsim.parallel.group import Group
 
 
 class ModelSizes:
-    """Sizes of a model, from which its update and its need of memory follow; computed when they are asked for."""
+    """Sizes of a model, which determine its update and its need of memory; computed on demand."""
 
     def __init__(self, model: Ising) -> None:
         self._model = model
@@ -52,19 +52,19 @@ class ModelSizes:
 
 @dataclass(frozen=True)
 class PlannedSizes:
-    """The same sizes of a model on a lattice that is yet to be built."""
+    """Sizes of a model on a lattice that is not built yet."""
 
-    lattice: Lattice  # with all of its bonds; of a model, if there is one
+    lattice: Lattice  # with all of its bonds; the model's lattice, if it has one
     samples: int
     one_magnitude: bool  # True if all couplings are +J or -J
     one_coupling: bool  # True if all couplings are equal
     one_field: bool = True  # True if all sites are in the same field
-    slices: int = 1  # in time, 1 where there is no time
+    slices: int = 1  # slices in time, 1 without time
     in_field: bool = False
     in_terms: bool = False  # True if bonds belong to two terms
-    degrees_of_terms: tuple[int, int] | None = None  # most bonds of a site of each of two terms of +J or -J
-    # sum of |J| of a site's bonds and of its |h|, at most, in units (``Ising.units``); None without them, as for a
-    # lattice's couplings of several sizes, which are updated one replica at a time
+    degrees_of_terms: tuple[int, int] | None = None  # most bonds of a site in each of two terms of +J or -J
+    # most units (``Ising.units``) of a site: sum of |J| of its bonds and of |h|. None without units, as for a lattice's
+    # couplings of several sizes, which are updated one replica at a time
     most_units = None
 
     @property
@@ -73,7 +73,7 @@ class PlannedSizes:
 
     @property
     def bonds(self) -> int:
-        """Bonds of a configuration, at most: those of a periodic lattice."""
+        """Most bonds of a configuration: all bonds of a periodic lattice."""
         return self.lattice.most_bonds
 
     @property
@@ -85,33 +85,33 @@ Sizes = ModelSizes | PlannedSizes
 
 
 class Counters(NamedTuple):
-    """Sizes of a run's fields of the random counter."""
+    """Sizes of a run's fields in the random counter."""
 
-    groups: int  # groups of spins that one call serves
+    groups: int  # groups of spins, each served by one call
     blocks: int  # blocks of replicas
-    block_name: str = f"blocks of {LANES} replicas"  # what a block is, in words
+    block_name: str = f"blocks of {LANES} replicas"  # name of a block, in words
 
 
 class Slab(NamedTuple):
     """Part of a lattice that is cut along its last axis."""
 
-    layers: range  # rows or, in three dimensions, planes, an even number from an even one on
-    group: Group  # who has the slabs, in their order; the last one is before the first
+    layers: range  # rows or, in three dimensions, planes: an even number, from an even one on
+    group: Group  # members with slabs, in order; the last one precedes the first
 
 
 class Busy(NamedTuple):
-    """Replicas that keep a multiprocessor of a GPU busy."""
+    """Number of replicas that keeps a multiprocessor of a GPU busy."""
 
     group: int = LANES  # replicas that a thread block updates together
-    most: int = 4  # groups of these that it is given of a lattice that it has for itself
-    spins: int = 2**20  # from which on its rate hardly rises; lattices of which a group has more are shared by several
+    most: int = 4  # groups that it gets of a lattice that it does not share
+    spins: int = 2**20  # spins above which its rate hardly rises; lattices with more spins in a group are shared
 
 
 class Pace(NamedTuple):
-    """Time that a GPU does without the host."""
+    """Time that a GPU works without the host."""
 
-    rate: float = 3000.0  # updates a nanosecond of an H200 that has enough to do, about
-    in_one_call: bool = True  # True if many sweeps are asked for at once; else each is a call of its own, or several
+    rate: float = 3000.0  # approximate updates per nanosecond of a busy H200
+    in_one_call: bool = True  # True if many sweeps are requested at once; else each sweep is one call or several
 
 
 BUSY: Final = Busy()
@@ -120,24 +120,23 @@ PACE: Final = Pace()
 
 @dataclass(frozen=True)
 class Update:
-    """One way to hold spins and to attempt their flips, on every device."""
+    """One way to store spins and to attempt their flips, on every device."""
 
     packing: Packing  # its name
-    # True if it can update so many replicas of each sample of a model, and should where later updates can too
+    # True if it supports a model with this number of replicas per sample, and is preferable to later updates
     suits: Callable[[Sizes, int], bool]
-    # memory of the host that a run of so many replicas takes at most: edges, couplings, adjacency, spins and what is
-    # measured
+    # most host memory of a run with this number of replicas: edges, couplings, adjacency, spins and measurements
     needed_bytes: Callable[[Sizes, int], int]
-    counters: Callable[[Sizes, int], Counters]  # fields of the random counter of a run of so many replicas
-    cpu: str  # ``module:function`` that makes an engine on the CPU; the module is imported when it is asked for one
-    cuda: str  # likewise on a GPU
-    # consecutive replicas of a sample that one device must have: those of a block of the random counter, which are
-    # blocks of the second axis of a snapshot's spins
+    counters: Callable[[Sizes, int], Counters]  # fields of the random counter for this number of replicas
+    cpu: str  # ``module:function`` that makes an engine on the CPU; the module is imported on demand
+    cuda: str  # the same for a GPU
+    # consecutive replicas of a sample that must be on one device: a block of the random counter, which is a block of
+    # the second axis of a snapshot's spins
     together: int = LANES
-    in_slabs: bool = False  # True if its engines can have a slab of a lattice; they then know nothing of ladders
-    busy: Busy = BUSY  # how many replicas a GPU should have
-    pace: Pace = PACE  # how long a GPU does without the host
-    one_by_one: bool = False  # True if a CPU visits one replica after the other, so that few take less time than many
+    in_slabs: bool = False  # True if its engines can have a slab of a lattice; they then have no ladders
+    busy: Busy = BUSY  # replicas that a GPU should have
+    pace: Pace = PACE  # time that a GPU works without the host
+    one_by_one: bool = False  # True if a CPU visits replicas one by one, so that few take less time than many
 
     def on_cpu(self, model: Ising, replicas: int, dynamics: Dynamics, threads: int | None, *slab: Slab) -> Engine:
         engine: Engine = resolve_name(self.cpu)(model, replicas, dynamics, threads, *slab)
@@ -151,7 +150,7 @@ class Update:
 def bytes_with_adjacency(sizes: Sizes, replicas: int, bytes_a_site: int) -> int:
     """Memory of a run that lists neighbours, with ``bytes_a_site`` for a site of 128 replicas."""
     edges, adjacency, couplings = 8 + 8, 16 + 16 + 16, 40
-    measured = 96 * replicas  # seen: up to 84
+    measured = 96 * replicas  # observed: up to 84
     spins = sizes.sites * bytes_a_site * block_count(replicas)
     shared = sizes.bonds * (edges + adjacency) + sizes.sites * 64
     fields = 0 if sizes.one_field else 40 * sizes.sites
@@ -159,5 +158,5 @@ def bytes_with_adjacency(sizes: Sizes, replicas: int, bytes_a_site: int) -> int:
 
 
 def by_sites(sizes: Sizes, replicas: int) -> Counters:
-    """The counters of a run in which each site has random numbers of its own for 128 replicas."""
+    """Counters of a run in which each site has its own random numbers for 128 replicas."""
     return Counters(sizes.sites, block_count(replicas))

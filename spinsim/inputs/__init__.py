@@ -1,1 +1,1 @@
-"""Numbers and texts as users give them."""
+"""Parsing and checking of numbers and texts that users give."""

@@ -1,8 +1,8 @@
-"""Arguments as users give them: of the types that signatures state, by the names that signatures have.
+"""Checks of the users' arguments: their types by the annotations, their names by the signatures.
 
-All calls, settings and samplers share this one check. An annotation is text, such as ``int | None``; alternatives that
-the program does not know, and arguments that a function ``judges``, are left to the function, which says more of them.
-``public`` marks the functions and classes that users call, whose signatures ``help`` shows a parameter a line.
+All calls, settings and samplers share this check. An annotation is text, such as ``int | None``. Alternatives that the
+program does not know, and arguments listed in ``judges``, are left to the function, whose messages say more.
+``public`` marks the functions and classes that users call; ``help`` shows one parameter of their signatures per line.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _LARGEST_WHOLE: Final = 2**53  # above it a float stands for several whole numbe
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, anything else as it is."""
+    """Return a NumPy number as a Python number, anything else unchanged."""
     return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
 
 
 def whole(value: Any) -> Any:
-    """Return a whole number, also given as a float such as 1e3."""
+    """Return a whole number, which may be given as a float such as 1e3."""
     number = plain(value)
     if isinstance(number, bool):
         raise TypeError
@@ -40,7 +40,7 @@ def whole(value: Any) -> Any:
 
 
 def real(value: Any) -> Any:
-    """Return a number; whole ones are not rounded to floats."""
+    """Return a number; whole numbers are not rounded to floats."""
     number = plain(value)
     if type(number) in (float, int):
         return number
@@ -50,8 +50,8 @@ def real(value: Any) -> Any:
 
 
 def _numbers(values: Any) -> Any:
-    """Return numbers of any shape as they are given."""
-    import numpy as np  # which takes long to load
+    """Check that values are numbers, of any shape, and return them unchanged."""
+    import numpy as np  # slow to load
 
     kind = np.asarray(values).dtype.kind
     if isinstance(values, bool) or kind not in "biufO":
@@ -101,10 +101,10 @@ def _several(values: Any) -> Any:
 
 
 class _Type(NamedTuple):
-    """A type that annotations name."""
+    """A type that can appear in annotations."""
 
-    check: Callable[[Any], Any]  # returns a value in the type's own form; TypeError or ValueError for others
-    words: str  # such as "a number"
+    check: Callable[[Any], Any]  # returns a value in the type's own form; raises TypeError or ValueError for others
+    words: str  # in words, such as "a number"
     own: tuple[type, ...] = ()  # types of values that need no check
 
 
@@ -130,13 +130,13 @@ _TYPES: Final = {
 class Types(NamedTuple):
     """The types of an annotation."""
 
-    types: tuple[_Type, ...]  # those that are known
-    are_all: bool  # True if no other is left to the function
+    types: tuple[_Type, ...]  # the known types
+    are_all: bool  # False if the annotation has other types, which the function checks
     own: frozenset[type]  # types of values that need no check
 
 
 def _heads(annotation: str) -> list[str]:
-    """Return the alternatives of an annotation, each with the name in front of its brackets alone."""
+    """Return the alternatives of an annotation, each without its brackets."""
     heads, depth, head = [], 0, ""
     for letter in annotation + "|":
         depth += (letter == "[") - (letter == "]")
@@ -149,7 +149,7 @@ def _heads(annotation: str) -> list[str]:
 
 
 def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Types:
-    """Return the types of an annotation; ``namespace`` has its aliases, such as ``OnUpdates``, and classes."""
+    """Return the types of an annotation; ``namespace`` has aliases, such as ``OnUpdates``, and classes."""
     types: list[_Type] = []
     are_all = True
     for head in _heads(annotation):
@@ -172,16 +172,16 @@ _ANYTHING: Final = Types((), False, frozenset())
 
 
 def as_stated(name: str, value: Any, annotation: str | Types, also: tuple[str, ...] = ()) -> Any:
-    """Return an argument in the form of its annotation: 1e3 as 1000 for ``int``, numbers of NumPy as those of Python.
+    """Return an argument in the form of its annotation: 1e3 as 1000 for ``int``, NumPy numbers as Python numbers.
 
     Args:
         name: Name of the argument.
-        value: As it was given.
-        annotation: Annotation of the argument: text, or the ``Types`` of it.
-        also: Further values that may be given, in words.
+        value: Value of the argument.
+        annotation: Annotation of the argument, as text or as ``Types``.
+        also: Further allowed values, in words.
 
     Raises:
-        WrongTypeError: for a value of another type; where the annotation has types that are not known, for none.
+        WrongTypeError: for a value of another type. Never raised if the annotation has unknown types.
     """
     types, are_all, own = _plain_wanted(annotation) if isinstance(annotation, str) else annotation
     if type(value) in own:
@@ -198,7 +198,7 @@ def as_stated(name: str, value: Any, annotation: str | Types, also: tuple[str, .
 
 
 def judges(*names: str, none: bool = False) -> Callable[[Function], Function]:
-    """Let a function, or a class, refuse some arguments in its own words; with ``none`` any argument may be None."""
+    """Let a function, or a class, check some arguments itself; with ``none`` any argument may be None."""
 
     def mark(called: Function) -> Function:
         function: Any = vars(called)["__init__"] if isinstance(called, type) else called
@@ -210,11 +210,11 @@ def judges(*names: str, none: bool = False) -> Callable[[Function], Function]:
 
 
 class _Stated(NamedTuple):
-    """The arguments that a function states."""
+    """The arguments in a function's signature."""
 
-    places: tuple[str, ...]  # names of those that may be given by position, in order
-    wanted: dict[str, Types]  # types by names; anything where the function judges the argument itself
-    takes_others: bool  # True if it has ``**keywords``
+    places: tuple[str, ...]  # names of positional arguments, in order
+    wanted: dict[str, Types]  # types by name; any type where the function checks the argument itself
+    takes_others: bool  # True if the function has ``**keywords``
 
 
 def _stated(function: Any) -> _Stated:
@@ -233,13 +233,13 @@ def _stated(function: Any) -> _Stated:
 
 
 def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments by their names as a function takes them; others stay as they are."""
+    """Convert arguments, given by name, to the types of a function; other arguments stay unchanged."""
     wanted = _stated(function).wanted
     return {name: as_stated(name, value, wanted.get(name, _ANYTHING)) for name, value in given.items()}
 
 
 def checked(function: Function) -> Function:
-    """Let a function take its arguments as ``as_stated`` has them, each once, and refuse unknown names with a hint."""
+    """Convert a function's arguments by ``as_stated`` at each call; refuse unknown or repeated names with a hint."""
     stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
     called = function.__qualname__.removesuffix(".__init__")
 
@@ -273,14 +273,14 @@ _FEW: Final = 2
 
 
 class Plain(str):
-    """A type in words, which signatures show without quotes."""
+    """A type as text, which signatures show without quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 class Lines(Signature):
-    """A signature that is shown with a parameter a line."""
+    """A signature that is shown with one parameter per line."""
 
     def __str__(self) -> str:
         star = Parameter.KEYWORD_ONLY in {one.kind for one in self.parameters.values()}
@@ -294,14 +294,14 @@ class Lines(Signature):
         return f"(\n{''.join(lines)})" + ("" if nothing else f" -> {self.return_annotation!r}")
 
     def format(self, **_: Any) -> str:
-        """Text of the signature, for Python's later versions."""
+        """Text of the signature, as later versions of Python call it."""
         return str(self)
 
 
 def public(named: Named) -> Named:
-    """Make a function, or a class's ``__init__`` and public methods, fit for users.
+    """Prepare a function, or a class's ``__init__`` and public methods, for users.
 
-    Arguments are taken as signatures state them (``arguments.checked``), and ``help`` shows long signatures in lines.
+    Arguments are converted as ``checked`` says, and ``help`` shows long signatures with one parameter per line.
     """
     if not isinstance(named, type):
         fitted: Named = _fit(named)
@@ -316,7 +316,7 @@ def public(named: Named) -> Named:
 
 def _fit(function: Any) -> Any:
     fit: Any = checked(function)
-    if function.__code__.co_argcount + function.__code__.co_kwonlyargcount > _FEW:  # looking at all takes long
+    if function.__code__.co_argcount + function.__code__.co_kwonlyargcount > _FEW:  # checking all functions takes long
         plain = signature(function)
         if len(str(plain)) > _WIDTH:
             said = [one.replace(annotation=_plain(one.annotation)) for one in plain.parameters.values()]

@@ -1,7 +1,7 @@
-"""Lists of temperatures and couplings as users write them, the same in every job.
+"""Lists of temperatures and couplings in the users' notation, the same in every job.
 
-``0.8:2:16`` are 16 numbers from 0.8 to 2, evenly spaced; ``0.8:2:16g`` are as many in a geometric row, each the same
-multiple of the one before; ``0.8,1.0,1.3`` are these. They may fall as well as rise.
+``0.8:2:16`` are 16 numbers from 0.8 to 2, evenly spaced. ``0.8:2:16g`` are 16 numbers in geometric progression, each
+the same multiple of the one before. ``0.8,1.0,1.3`` is a plain list. Numbers may fall as well as rise.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _LONG: Final = re.compile(r"[+-]?(\d{16,})(\.0*)?", re.ASCII)
 
 
 def check_whole(value: Any, name: str) -> None:
-    """Refuse a whole number that no float64 equals; other numbers pass."""
+    """Refuse a whole number that float64 cannot represent exactly; other numbers pass."""
     if isinstance(value, int | np.integer) and abs(int(value)) > LARGEST and float(value) != int(value):
         raise InputError(f"{name} is {value}, which {_RULE}")
 
 
 def check_word(word: str, name: str) -> None:
-    """Refuse a word that stands for such a number."""
+    """Refuse a word that is a whole number without an exact float64."""
     match = _LONG.fullmatch(word.strip())
     if match and len(match[1]) < 400:
         check_whole(int(match[1]), name)
 
 
 def as_floats(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
-    """Numbers, arrays and lists as float64, whole numbers as they are; NumPy's errors for what are no numbers."""
+    """Return numbers, arrays and lists as float64; whole numbers must be exact. Anything else raises NumPy's errors."""
     given: npt.NDArray[Any] = np.asarray(values)
     floats = np.asarray(given, np.float64)
     if given.dtype == np.float64 and isinstance(values, np.ndarray | float):
@@ -54,7 +54,7 @@ def as_floats(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
 
 
 def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
-    """The values in double precision: real, finite and at least ``least`` along axis 0."""
+    """Return the values in double precision; they must be real and finite, with at least ``least`` along axis 0."""
     array = real_array(values, name)
     if array.ndim == 0 or len(array) < least or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}: give at least {least} entries along axis 0")
@@ -64,7 +64,7 @@ def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:
 
 
 def real_array(values: npt.ArrayLike, name: str) -> Array:
-    """The values in double precision, whatever their shape; NaN and infinity pass."""
+    """Return real values in double precision, of any shape; NaN and infinity pass."""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -80,13 +80,13 @@ _SHOWN: Final = 6
 
 
 class Written(str):
-    """A text of ``numbers`` that were given as such, which it carries along, so that nobody parses it."""
+    """Text of given ``numbers``, together with these numbers, so that the text is never parsed."""
 
     numbers: Array
 
 
 def form(besides: str = "") -> str:
-    """Returns what may be written for numbers, with one form more where there is one."""
+    """Return the allowed notations for numbers in words; ``besides`` adds one more."""
     also = f" or {besides}" if besides else ""
     return worded(
         f"{_GRIDS} or numbers with commas between them{also and ',' + also}",
@@ -95,7 +95,7 @@ def form(besides: str = "") -> str:
 
 
 def shown(text: str) -> str:
-    """Returns numbers as whoever reads a message has given them: text, in Python a list where it is one."""
+    """Return numbers as the user gave them, for messages: text, or a list for a list in Python."""
     if is_grid(text):
         return repr(text)
     numbers = [part.strip() for part in text.split(",")]
@@ -105,9 +105,9 @@ def shown(text: str) -> str:
 
 
 def read_grid(name: str, text: str, wanted: str = "", any_sign: bool = False) -> Array:
-    """The numbers that a text stands for, above 0 unless ``any_sign``; those in a geometric row in any case.
+    """Read the numbers of a text; they must be above 0 unless ``any_sign``. Geometric progressions are always above 0.
 
-    Messages have the ``name`` of the setting and what is ``wanted``, ``form()`` by default.
+    Messages have the ``name`` of the setting and the ``wanted`` notations, ``form()`` by default.
     """
     try:
         values = _numbers(name, text)
@@ -134,7 +134,7 @@ def _numbers(name: str, text: str) -> Array:
 
 
 def _grid(name: str, text: str) -> Array:
-    """The numbers of ``from:to:count``; only the ends where there are none between these."""
+    """Read the numbers of ``from:to:count``; if an end is not finite, only the ends are returned."""
     low, high, count = text.split(":")
     first, last, steps = float(low), float(high), int(count.strip().removesuffix("g"))
     if not 1 <= steps <= MOST:
@@ -149,7 +149,7 @@ def _grid(name: str, text: str) -> Array:
 
 
 def as_text(numbers: Array) -> str:
-    """Numbers, (count,), as a text that stands for them to the bit."""
+    """Return numbers, (count,), as text that reproduces every bit."""
     text = Written(",".join(map(repr, numbers.tolist())))
     text.numbers = np.array(numbers, np.float64)
     return text
@@ -160,7 +160,7 @@ def linear(first: float, last: float, count: int) -> Array:
 
 
 def geometric(first: float, last: float, count: int) -> Array:
-    """A geometric row with the same bits everywhere; the last bits of ``np.geomspace`` depend on the processor."""
+    """Geometric progression with the same bits on all machines; ``np.geomspace`` depends on the processor."""
     if count == 1:
         return np.array([first], np.float64)
     growth = float((Decimal(float(last)) / Decimal(float(first))).ln())

@@ -1,9 +1,9 @@
-"""Texts of users as they are shown, and rules of settings that jobs share: seeds and GPUs.
+"""Display of users' texts in messages, and rules of settings that jobs share: seeds and GPUs.
 
-A seed that is left out is fixed, and none, or ``random``, draws a fresh one. Left out, the dynamics have seed 1 and the
-disorder seed 0, so that the same call gives the same bits. ``seed=None`` in Python, ``--seed random`` on the command
-line and ``seed = "random"`` in files draw 64 bits from the operating system. Runs hold the number that they used:
-``result.config``, the file and ``spinsim show`` say it.
+An omitted seed has a fixed default: 1 for the dynamics, 0 for the disorder. The same call therefore gives the same
+bits. ``seed=None`` in Python, ``--seed random`` on the command line and ``seed = "random"`` in files draw 64 bits from
+the operating system. Runs store the seed that they used: it is in ``result.config``, in the file and in
+``spinsim show``.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, Final
 from spinsim.errors import InputError
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
-_SHOWN: Final = 40  # characters of a value in a sentence
+_SHOWN: Final = 40  # largest length of a value in a message
 WIDTH: Final = 80  # width of a terminal, in characters
 
 
 def printable(text: str) -> str:
-    """A text on one line, with everything escaped that a terminal would act on or that no encoding has."""
+    """Return a text on one line, with terminal control characters and unencodable characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shown(value: Any) -> str:
-    """A value as Python shows it, on one line and shortened, for sentences."""
+    """Return a value as Python shows it, on one line and shortened, for messages."""
     try:
         text = printable(repr(value))
     except Exception:
@@ -38,7 +38,7 @@ def shown(value: Any) -> str:
 
 
 def quoted(word: str | os.PathLike[str]) -> str:
-    """A word as a shell takes it, for lines that users copy; $'...' where it holds what cannot be printed."""
+    """Quote a word for the shell, for lines that users copy; $'...' if it has unprintable characters."""
     text = os.fspath(word)
     if text.isprintable():
         return shlex.quote(text)
@@ -47,20 +47,20 @@ def quoted(word: str | os.PathLike[str]) -> str:
 
 
 def beyond_ising(word: object) -> str:
-    """Returns a sentence on the scope of the program where a word names a model of other variables; else nothing."""
+    """Return a sentence on the scope of the program if a word names a model of other variables, else an empty text."""
     if str(word).lower() not in _OTHER_MODELS:
         return ""
     return "spinsim simulates Ising variables, s = +1 or -1, so take another program for Potts, XY or Heisenberg models"
 
 
 def count(number: int, name: str) -> str:
-    """Such as "1 sample", "4 samples" and "2 copies"."""
+    """Return a number with its noun, such as "1 sample", "4 samples" or "2 copies"."""
     plural = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
     return f"{number} {name if number == 1 else plural}"
 
 
 def interval(number: int, name: str) -> str:
-    """Such as "every sweep" and "every 10 sweeps"."""
+    """Return an interval in words, such as "every sweep" or "every 10 sweeps"."""
     return f"every {name if number == 1 else count(number, name)}"
 
 
@@ -69,7 +69,7 @@ def wrapped(sentence: str, head: str = "") -> list[str]:
 
 
 class Described:
-    """An object that shows itself in one line, and in a notebook as a small table."""
+    """Base class of objects that are displayed in one line, and in a notebook as a small table."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._summary.values())})"
@@ -87,17 +87,18 @@ class Described:
 
 
 T_START: Final = 1.5  # first temperature, in units of the root mean square local field
-T_STOP: Final = 0.05  # last temperature, likewise
+T_STOP: Final = 0.05  # last temperature, in units of the root mean square local field
 HOT_ACCEPTANCE: Final = 0.15
 """Mean acceptance of the flips that cost energy at local minima, which sets the first temperature of a graph."""
 COLD_SHARE: Final = 1 / 64
-"""Mean thermal energy above a local minimum, in units of how far minima lie above the best, at its last temperature."""
+"""Mean thermal energy above a local minimum at a graph's last temperature, in units of how far minima lie above the
+best."""
 _FORM: Final = re.compile(r"all|0*[1-9][0-9]{0,4}|([0-9]{1,5},)+([0-9]{1,5})?")
 RANDOM: Final = "random"
 
 
 def drawn_seed() -> int:
-    import secrets  # takes a tenth of the time in which the program starts
+    import secrets  # loading it takes a tenth of the program's start
 
     return secrets.randbits(64)
 
@@ -107,9 +108,9 @@ def as_seed(seed: int | None) -> int:
 
 
 def seeds_of(seed: Any, count: int) -> list[Any]:
-    """Return the seed of each of several problems: ``seed + k``, modulo 2^64, from a drawn one where it is None.
+    """Return the seeds of several problems: ``seed + k``, modulo 2^64; None draws the first one.
 
-    What is no seed is returned as it is, for whoever takes it to refuse.
+    An invalid seed is returned unchanged; the caller refuses it.
     """
     seed = as_seed(seed)
     try:
@@ -122,12 +123,12 @@ def seeds_of(seed: Any, count: int) -> list[Any]:
 
 
 def check_gpus(gpus: str) -> None:
-    """Refuse what names no GPUs: ``all``, how many, or their numbers with commas; a comma may end the list."""
+    """Refuse a text that names no GPUs: allowed are ``all``, a count, or numbers with commas, also a trailing one."""
     if not _FORM.fullmatch(gpus):
         raise InputError(f"gpus {gpus!r} cannot be read: give all, how many such as 2, or their numbers such as 0,2")
 
 
-_SURE: Final = 0.75  # likeness of two names above which the one is taken for the other
+_SURE: Final = 0.75  # similarity above which one name counts as a misspelling of the other
 _WISHES: Final = {
     wish: names.split()
     for wishes, names in (
@@ -172,30 +173,30 @@ _WISHES: Final = {
     )
     for wish in wishes.split()
 }
-"""Settings by the names that other programs, or physicists, have for them; those that a call has are named."""
+"""Names of settings in other programs and in physics, with our settings for each; only those of a call are shown."""
 _INVERSE: Final = ["beta", "betas", "beta_range", "beta_schedule", "inverse_temperature", "beta_min", "beta_max"]
 
 
 def serving(wish: str, valid: Collection[str]) -> list[str]:
-    """Return which of the valid names stand for a word of other programs."""
+    """Return the valid names that correspond to a word of other programs."""
     return [name for name in _WISHES.get(_plain(wish), ()) if name in valid]
 
 
 def from_inverse(word: str, names: Collection[str]) -> str:
-    """Return how temperatures follow where a word asks for their inverses, else nothing."""
+    """Return the conversion to temperatures if a word asks for inverse temperatures, else an empty text."""
     return " with T = 1 / beta" if _plain(word) in _INVERSE and "beta" not in names else ""
 
 
 def alike(word: str, valid: Collection[str], most: int = 1) -> list[str]:
-    """Return the valid names that a word is surely a misspelling of."""
-    from difflib import get_close_matches  # which takes long to load
+    """Return the valid names of which a word is most likely a misspelling."""
+    from difflib import get_close_matches  # slow to load
 
     names = {_plain(name): name for name in valid}
     return [names[close] for close in get_close_matches(_plain(word), names, most, _SURE)]
 
 
 def nearest(word: str, valid: Collection[str]) -> str:
-    """Return a hint at the likely meaning of an unknown name, or all valid ones."""
+    """Return a hint at the likely meaning of an unknown name, or all valid names."""
     if names := serving(word, valid):
         return f"give {either(tuple(names))}{from_inverse(word, names)}"
     close = alike(word, valid)
@@ -203,16 +204,16 @@ def nearest(word: str, valid: Collection[str]) -> str:
 
 
 def either(values: Sequence[Any]) -> str:
-    """Return words as a sentence has them, such as "one, two or three"."""
+    """Join words for a sentence, such as "one, two or three"."""
     return enumerated(values, "or")
 
 
 def enumerated(values: Sequence[Any], conjunction: str) -> str:
-    """Return words as a sentence has them, the last behind a conjunction."""
+    """Join words for a sentence, with a conjunction before the last."""
     *most, last = map(str, values)
     return f"{', '.join(most)} {conjunction} {last}" if most else last
 
 
 def _plain(word: str) -> str:
-    """Return a word in lower case with underscores, in which names are compared."""
+    """Return a word in lower case with underscores, for comparing names."""
     return word.lower().replace("-", "_")

@@ -1,8 +1,8 @@
-"""The jobs, a folder each, and the one list of them.
+"""The jobs, one folder each, and the only list of them.
 
-A folder holds all that its job does: settings, wiring of a run, result, what ``show`` prints, figures. Whoever needs
-something that depends on the job asks ``job_of`` for it (``base.Job``), by the name that stands in the file or in the
-configuration; nobody else knows which jobs there are. Layers below find jobs in ``registry``.
+A folder holds everything about its job: settings, wiring of a run, result, reports for ``show``, figures. Code that
+needs something job-dependent gets it from ``job_of`` (``base.Job``), by the name in the file or in the configuration.
+No other code knows which jobs exist. Lower layers find jobs in ``registry``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "q
 
 
 def job_of(name: str) -> Job:
-    """Returns the job of a name; KeyError for a name that is none of ``FOLDERS``."""
+    """Return the job of this name; KeyError for a name that is not in ``FOLDERS``."""
     job: Job = _find(name)
     return job
 

@@ -1,4 +1,4 @@
-"""A job, as the rest of the program knows it."""
+"""The interface of a job to the rest of the program."""
 
 from __future__ import annotations
 
@@ -30,66 +30,66 @@ class PlotOption(NamedTuple):
 
 
 class FigureSet(NamedTuple):
-    """The figures that a job has of one file, or of several files together."""
+    """Names of the figures that a job can draw, of one file or of several files together, and their options."""
 
-    names: tuple[str, ...] = ()  # of the figures
-    options: Mapping[str, PlotOption] = {}  # the options of ``spinsim plot`` that some of them take, by name
+    names: tuple[str, ...] = ()  # names of the figures
+    options: Mapping[str, PlotOption] = {}  # options of ``spinsim plot`` for these figures, by name
 
 
 class Drawing(NamedTuple):
-    """How figures are wanted; by default all that a run has, as wide as a column, without a word."""
+    """Request for figures; by default all figures of a run, one column wide, without printed lines."""
 
-    figure: str = "all"  # name of the one figure that is wanted, or ``all``
+    figure: str = "all"  # name of the requested figure, or ``all``
     style: str = "single"  # width, ``single`` or ``double``
-    options: Mapping[str, Any] = {}  # values of the options that were given, by name
-    say: Callable[[str], None] = lambda words: None  # takes a line of what the figures show
-    warn: Callable[[str], None] = lambda words: None  # takes a line on what they do not show
+    options: Mapping[str, Any] = {}  # values of the given options, by name
+    say: Callable[[str], None] = lambda words: None  # prints a line about what the figures show
+    warn: Callable[[str], None] = lambda words: None  # prints a line about what the figures omit
 
 
 class Reports(Protocol):
-    """What the module ``report.py`` of a job has: its runs in sentences, rows and tables."""
+    """Interface of a job's module ``report.py``: its runs in sentences, rows and tables."""
 
     def describe(self, plan: Any) -> str:
-        """Return a sentence on the run that a plan is about to begin."""
+        """Return a sentence about the run that a plan will begin."""
 
     def outcome(self, plan: Any, result: Any, rate: float | None) -> Report:
-        """Return the report of a plan's run when it is done, of its result.
+        """Return the report of a plan's finished run, from its result.
 
-        ``rate`` is that of its progress, None where the run was finished before.
+        ``rate`` comes from the progress bar; it is None if the run had been finished before.
         """
 
     def show(self, path: Path, result: Any) -> Report:
-        """Return the report of a file and its result that ``spinsim show`` prints."""
+        """Return the report that ``spinsim show`` prints, of a file and its result."""
 
     def columns(self, result: Any, by: str) -> Columns:
         """Return the columns of ``ss.table`` with a line for each temperature, sample and so on."""
 
 
 class Job(ABC):
-    """A job: all that the rest of the program knows of it.
+    """A job, as seen by the rest of the program.
 
-    Modules of the job's folder are imported where a member needs them, so that a job costs nothing until then. The
-    methods that are not abstract serve jobs that have none of their own.
+    A member imports modules of the job's folder on use, so that an unused job costs nothing. Methods that are not
+    abstract are defaults.
     """
 
-    name: ClassVar[str]  # the command, the table of its settings, and the root attribute ``job`` of its files
-    a_run: ClassVar[str]  # one of its runs in the words of a sentence, such as "an anneal run"
-    about: ClassVar[str]  # a sentence for ``--help`` on what its command does, and more
+    name: ClassVar[str]  # the command, the name of its settings table, and the root attribute ``job`` of its files
+    a_run: ClassVar[str]  # name of one of its runs in a sentence, such as "an anneal run"
+    about: ClassVar[str]  # text for ``--help``: a sentence about the command, and more
     resumable: ClassVar[Mapping[str, str]] = {}
-    """Its own settings that ``resume`` may change, in words, empty where the usual words serve."""
-    counts_rows: ClassVar[bool] = False  # True if the progress of its runs is told in rows of the file
+    """Settings of the job that ``resume`` may change, with help texts; an empty text keeps the usual one."""
+    counts_rows: ClassVar[bool] = False  # True if the progress of a run is counted in rows of the file
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
 
     @property
     @abstractmethod
     def config(self) -> type[Config]:
-        """Class of its configurations."""
+        """Class of the job's configurations."""
 
     @property
     @abstractmethod
     def plan_type(self) -> type[Plan[Any]]:
-        """Class of its runs that are ready to begin."""
+        """Class of the job's plans."""
 
     @abstractmethod
     def read(self, record: Record, model: Ising) -> Result:
@@ -98,13 +98,13 @@ class Job(ABC):
     @property
     @abstractmethod
     def report(self) -> Reports:
-        """Module of what is said of its runs."""
+        """Module with the reports of the job's runs."""
 
     def plan(self, config: Any) -> Plan[Any]:
         return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
-        """Returns the configuration of a file's run with other values of settings of the job's own."""
+        """Return the configuration of a file's run with new values of the job's own settings."""
         table = getattr(config, self.name)
         if "time_limit" in settings.keys() & self.resumable.keys() and table.time_limit is None:
             ends = "a search that goes on until its target is met" if table.target else "a run without a time limit"
@@ -123,42 +123,42 @@ class Job(ABC):
         return replace(config, **{self.name: replace(table, **settings)})
 
     def lengths(self, config: Any) -> tuple[str, ...]:
-        """Returns the names of the settings that say how long a run is; with more of them it goes on where it ended."""
+        """Return the names of the settings for the length of a run; larger values continue the run from its end."""
         return ()
 
     def check_averages(self, path: Path, result: Any) -> None:
-        """Refuse a file whose series ``spinsim analyze`` cannot average, saying what to do with it instead."""
+        """Refuse a file whose series ``spinsim analyze`` cannot average, and name the alternative."""
         raise InputError(
             f"{path} holds {self.a_run}, whose series are not in equilibrium: give the file of a temper run or of a "
             "quantum run; spinsim show prints averages of this one, and ss.table has them in Python"
         )
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        """Returns the run restricted to rows with saved configurations, its numbers counted anew from these.
+        """Return the run restricted to rows with saved configurations, with measurements recounted from these.
 
-        What does not follow from spins stays as it is.
+        Data that do not follow from spins stay unchanged.
         """
         raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
 
     def analysis(self, result: Any) -> list[str]:
-        """Returns lines of what ``spinsim analyze`` finds beside averages, which this job alone has."""
+        """Return further lines for ``spinsim analyze`` that only this job has."""
         return []
 
     def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:
-        """Returns the report of ``spinsim analyze`` on runs together, empty where they say no more than each alone.
+        """Return the joint report of ``spinsim analyze`` on several runs; empty if it adds nothing to single ones.
 
-        ``choose`` returns the names of the columns that are to be printed, of estimates by name.
+        ``choose`` maps estimates by name to the names of the columns that are printed.
         """
         from spinsim.analysis.tables import Report
 
         return Report()
 
     def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
-        """Returns functions that draw the figures that can be drawn of one run or several, by the figures' names."""
+        """Return functions that draw the possible figures of one or several runs, by the figures' names."""
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")
 
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the figures of a result by their names, or their files where a folder is given."""
+        """Return the figures of a result by name, or the paths of their files if a folder is given."""
         return self.draw([result], Drawing())

@@ -1,6 +1,6 @@
-"""Calls in Python, of all jobs: the plan of a command whose model is given, carried out in memory or a file.
+"""Calls in Python, for all jobs: they plan a run of a given model and carry it out in memory or into a file.
 
-Each job's own call stands in its folder, in ``run.py``, with the defaults of its settings.
+Each job's own call is in the module ``run.py`` of its folder, with the default settings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress"}  # arguments of calls that are no settings
+_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress"}  # arguments that are no settings
 
 
 @public
@@ -61,34 +61,33 @@ def resume(
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
     drop_added: bool = False,
 ) -> Any:
-    """Complete the run of a file from its last checkpoint, or make a run or a search longer.
+    """Complete the run of a file from its last checkpoint, or extend a run or a search.
 
     Args:
         path: File that a command, or a call with ``out``, has written.
-        sweeps: Total number of measured sweeps of a longer tempering or quantum run.
-        most_steps: Products with T after which levels of a transfer-matrix run are given up.
-        device: Device to continue on, if another; the outcome is the same.
-        threads: CPU threads, if another number.
-        checkpoint_every: Seconds between checkpoints, if another number.
-        gpus: GPUs that share the work, if others: ``all``, how many, or numbers such as ``0,2``.
-        progress: True shows a progress bar on the terminal or in the notebook, and elsewhere says
-            when kernels are compiled.
-        time_limit: Largest duration of a search in seconds, from its beginning. A search that has
-            met its target stays as it is.
-        anneals: Largest number of anneals of a search, from its beginning.
-        on_updates: Called now and then with the number of spin updates since the last call.
-        moves: Moves of your own that the run was given, each with its number of sweeps, by the
-            same names.
-        measure: Functions of your own that the run was given in Python, by name.
-        drop_added: True goes on where another program has added to the file, without what it added.
+        sweeps: New total number of measured sweeps of a tempering or quantum run.
+        most_steps: Largest number of products with T for the levels of a transfer-matrix run.
+        device: New device; by default unchanged. The outcome does not depend on it.
+        threads: New number of CPU threads; by default unchanged.
+        checkpoint_every: New number of seconds between checkpoints; by default unchanged.
+        gpus: New GPUs: ``all``, a count, or numbers such as ``0,2``; by default unchanged.
+        progress: True shows a progress bar on the terminal or in the notebook, and elsewhere
+            reports when kernels are compiled.
+        time_limit: Largest duration of a search in seconds, counted from its beginning. A search
+            that has met its target is left unchanged.
+        anneals: Largest number of anneals of a search, counted from its beginning.
+        on_updates: Called at intervals with the number of spin updates since the last call.
+        moves: User-defined moves of the run, each with its number of sweeps, under the same names.
+        measure: User-defined functions that the run was given in Python, by name.
+        drop_added: True drops data that another program added to the file, and continues.
 
     Returns:
-        The whole run; one that is finished already is read as it is. A file of ``result.save`` has
-        no checkpoint: its run is made longer from the seed on, with the same bits.
+        The whole run. A finished run is only read. A file of ``result.save`` has no checkpoint: a
+        longer run then starts again from its seed, with the same bits.
 
     Raises:
-        InputError: if the file holds no run that can be continued, or cannot have that length.
-        KeyboardInterrupt: on Ctrl-C; the run has saved itself.
+        InputError: if the run of the file cannot be continued, or cannot have that length.
+        KeyboardInterrupt: on Ctrl-C; the run is saved first.
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
@@ -98,17 +97,16 @@ def resume(
 
 @public
 def recount(run: Result | OutFile, device: str = RunSettings.device, threads: int | None = RunSettings.threads) -> Any:
-    """Count everything that a run has measured again, from the configurations that it has saved.
+    """Recount all measurements of a run from its saved configurations.
 
     Args:
         run: A result, or a file of a run with ``save_configurations``.
-        device: Where it is counted: ``auto``, ``cpu`` or ``cuda``.
+        device: Device for the counting: ``auto``, ``cpu`` or ``cuda``.
         threads: CPU threads, None for all.
 
     Returns:
-        The run with the rows alone at which configurations were saved; its energies,
-        magnetisations, overlaps and modes come from the spins. They are the very numbers that were
-        recorded.
+        The run restricted to rows with saved configurations. Its energies, magnetisations,
+        overlaps and modes are computed from the spins, and equal the recorded numbers exactly.
 
     Raises:
         InputError: as ``load``, and for a run that has saved no configurations.
@@ -120,14 +118,14 @@ def recount(run: Result | OutFile, device: str = RunSettings.device, threads: in
 def run_of_call(
     job: type[Config], model: Ising, given: Given, spins: npt.NDArray[np.int8] | None = None, **checks: Check
 ) -> Any:
-    """Carry out the run of a call whose model is given, in memory or in its file, and return its result.
+    """Carry out the run of a call with a given model, in memory or into its file, and return its result.
 
     Args:
         job: The class of its configurations.
-        model: Model that is simulated, which for slices in time is not the one that the call was given.
-        given: All arguments of the call, by their names.
-        spins: Initial spins in their final shape, where the call has made them.
-        checks: Functions that refuse numbers, by the argument, as ``text_of_call`` takes them.
+        model: Model that is simulated; for slices in time it differs from the model of the call.
+        given: All arguments of the call, by name.
+        spins: Initial spins in their final shape, if the call has made them.
+        checks: Functions that check numbers, by argument, in the form for ``text_of_call``.
     """
     plan_type: Any = job_of(job.job).plan_type
     given, moves, own = dict(given), given.get("moves"), dict[str, Any]()
@@ -151,10 +149,10 @@ def run_of_call(
 
 
 def config_of_call(job: type[AnyConfig], model: Ising, given: Given, **checks: Check) -> AnyConfig:
-    """Returns the configuration of a call whose model is given.
+    """Return the configuration of a call with a given model.
 
-    ``given`` has all arguments of the call by their names; None stands for the default, of a seed for a fresh one.
-    ``checks`` are those of numbers, as ``text_of_call`` takes them.
+    ``given`` has all arguments of the call by name. None stands for the default; for a seed it draws a fresh one.
+    ``checks`` are functions that check numbers, in the form for ``text_of_call``.
     """
     of_run, of_job = (tables_of(job)[table] for table in ("run", job.job))
     tables: Tables = {"run": {}, job.job: {}}
@@ -179,9 +177,9 @@ def _given_model(name: str) -> ModelSettings:
 
 
 def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) -> str | None:
-    """Returns the text of a configuration for numbers that a call gives as text, one or many.
+    """Return the configuration text of one or several numbers, or a text unchanged.
 
-    ``check`` refuses numbers by a sentence that names the first wrong one; a text would be quoted whole.
+    ``check`` refuses wrong numbers with a message that names the first one; a text would be quoted as a whole.
     """
     if values is None or isinstance(values, str):
         return values
@@ -195,7 +193,7 @@ def text_of_call(name: str, values: npt.ArrayLike | str | None, check: Check) ->
 
 
 def start_of_call(start: Start, model: Ising, replicas: int | None) -> tuple[str, npt.NDArray[np.int8] | None]:
-    """Returns what stands for a start in a configuration, and its spins where they are given."""
+    """Return the name of a start in a configuration, and its spins if they are given."""
     check_model(model)
     if isinstance(start, str):
         return start, None

@@ -1,4 +1,4 @@
-"""``result.plot()``: the figures of ``spinsim plot`` as Matplotlib figures, or in files; figures of several jobs."""
+"""``result.plot()``: the figures of ``spinsim plot``, as Matplotlib figures or files; figures that jobs share."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Sum
 
 
 def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
-    """Returns functions that draw crossings of several sizes, which are said too, and their averages."""
+    """Return functions that draw the crossings of several sizes, which are also printed, and the averages."""
     ordered = sorted(results, key=lambda result: sites_of_space(result.model))
     check_sizes(ordered)
     observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
@@ -144,20 +144,20 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
 
 
 class Course(NamedTuple):
-    """The energies of a run in the order of its measurements."""
+    """Energies of a run in the order of its measurements."""
 
-    energy: Array  # totals of all replicas, the measurement first
-    shown: Array  # those whose mean and range are drawn, (measurements, replicas)
-    done: Array  # how much was done at each measurement, (measurements,)
-    unit: str  # of ``done``, in words
-    lowest: float  # the lowest energy known, between measurements too
-    run: str  # how large the run is, in words
-    which: str = ""  # which replicas ``shown`` are, in words that follow theirs; empty for all
+    energy: Array  # totals of all replicas, the measurement on the first axis
+    shown: Array  # energies of the replicas whose mean and range are drawn, (measurements, replicas)
+    done: Array  # amount of work done at each measurement, (measurements,)
+    unit: str  # unit of ``done``, in words
+    lowest: float  # lowest energy known, also between measurements
+    run: str  # size of the run, in words
+    which: str = ""  # the replicas in ``shown``, in words that follow "replicas"; empty for all
 
 
 def draw_cuts(model: Ising, course: Course, style: str = "single") -> PaperFigure:
-    """Cuts against what was done: mean and range of the replicas, and the best measured so far."""
-    cuts, shown = model.cut(course.energy), model.cut(course.shown)  # refuses what is none
+    """Draw cuts against work: mean and range of the replicas, and the best measured so far."""
+    cuts, shown = model.cut(course.energy), model.cut(course.shown)  # refuses models without cuts
     best = np.maximum.accumulate(cuts.reshape(len(cuts), -1).max(axis=1))
     with drawn_panels(style, 1, 2.3) as (figure, (ax,)):
         if shown.shape[1] > 1:

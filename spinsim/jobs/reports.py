@@ -1,4 +1,4 @@
-"""Rows that reports of all jobs of replicas share: heads of ``show``, lowest energies, what to do next."""
+"""Rows that reports of several jobs share: heads of ``show``, lowest energies, next commands."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _OF_FILE: Final = (
     "schema job config config_sha256 model_sha256 dynamics spinsim_version command created finished engine devices "
     "history pooled"
 )
-"""Root attributes that ``--json`` has; others are the conventions, which all files share."""
+"""Root attributes in ``--json``; all other attributes are conventions that all files share."""
 
 
 def facts(path: Path, result: Result) -> list[Row]:
-    """Returns what ``--json`` says of a run of any job, as it ends and by ``show``."""
+    """Return the rows that ``--json`` prints for a run of any job, at its end and in ``show``."""
     attributes, model = result.attributes, result.model
     numbers: dict[str, Any] = {name: attributes[name] for name in _OF_FILE.split() if name in attributes}
     numbers |= {"file": str(path), "seed": result.config["run"]["seed"]}
@@ -44,12 +44,12 @@ def facts(path: Path, result: Result) -> list[Row]:
 
 
 def printed(rows: Iterable[Row]) -> list[Row]:
-    """Returns the same rows for a terminal alone."""
+    """Return the same rows, but only for the terminal."""
     return [replace(row, key="") for row in rows]
 
 
 def head(path: Path, result: Result, size: str, run: str, progress: str, state: str) -> list[Row | str]:
-    """Returns the rows with which ``show`` begins; in words, sizes of model and run, how far it is, and its state."""
+    """Return the first rows of ``show``, from words for the sizes of model and run, the progress and the state."""
     attributes, model = result.attributes, result.model
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
     seeds = [f"{run_table['seed']}"] if run_table.get("seed") is not None else []
@@ -75,9 +75,9 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
 def head_of_steps(
     path: Path, result: Result, replicas: int, rows: int, planned: int | None, measure_every: int | None = None
 ) -> list[Row | str]:
-    """Returns the same of a run of replicas, of whose planned rows some are done; None where it plans none.
+    """Return the first rows of ``show`` for a run of replicas; ``planned`` is None if it has no fixed number of rows.
 
-    A row is a step, or where ``measure_every`` is given a measurement after so many sweeps.
+    A row is a step; with ``measure_every``, a row is a measurement after this number of sweeps.
     """
     model, unit = result.model, "measurement" if measure_every else "step"
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
@@ -100,13 +100,13 @@ def solution_row(plan: Plan[Any]) -> list[Row]:
 
 
 def of_solution(plan: Plan[Any]) -> list[str]:
-    """Returns the command that shows the lowest states by the labels of an instance; none of other models."""
+    """Return the command that shows the lowest states by the labels of an instance; no command for other models."""
     return [f"spinsim show {quoted(plan.path)} --solution"] if plan.config.model.instance is not None else []
 
 
 def twice_as_long(plan: Plan[Any], result: Result) -> list[str]:
-    """Returns the command that makes the run of a plan's file twice as long; none where nothing says how long it is."""
-    own = result.config[plan.config.job]  # which may be longer than the plan
+    """Return the command that doubles the length of a plan's run; no command if the run has no set length."""
+    own = result.config[plan.config.job]  # may be longer than the plan
     flags = [f" --{name.replace('_', '-')} {2 * own[name]}" for name in job_of(plan.config.job).lengths(plan.config)]
     return [f"spinsim resume {quoted(plan.path)}{''.join(flags)}"] if flags else []
 
@@ -116,9 +116,9 @@ def completed_by(file: Path) -> str:
 
 
 def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
-    """Returns a row on the replicas of each sample that words of a replica-packed run have room for.
+    """Return a row with the number of replicas per sample that fills the words of a replica-packed run.
 
-    ``engine`` is the attribute of the file; a ladder has so many places, 1 stands for none.
+    ``engine`` is the attribute of the file. ``places`` is the number of places of a ladder, or 1 without a ladder.
     """
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
@@ -127,9 +127,9 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
 
 
 def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[Row]:
-    """Returns what optimisers look for: the lowest energy met and the cut it means; of several samples means.
+    """Return rows with the lowest energy met and its cut, or their means over several samples.
 
-    ``best_energy`` (samples, replicas) is the lowest that each replica met in so many anneals.
+    ``best_energy`` (samples, replicas) is the lowest energy that each replica met in ``anneals`` anneals.
     """
     each = f" (each had {anneals} anneals)" if anneals > 1 else ""
     lowest, replicas = float(best_energy.min()), count(best_energy.shape[1], "replica")

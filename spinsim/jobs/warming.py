@@ -1,4 +1,4 @@
-"""Compiling of the kernels of common runs ahead of time, for images of containers and for batch jobs."""
+"""Compiling the kernels of common runs ahead of time, for container images and batch jobs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_CHILD: Final = "import sys; from spinsim.jobs.warming import _in_child; _in_
 
 
 class Warmed(NamedTuple):
-    """A small run, its job and its model in words, with the name of each kernel that it compiled and the seconds."""
+    """A small run: its job and its model in words, and the name and compile time in seconds of each compiled kernel."""
 
     job: str
     model: str
@@ -52,12 +52,12 @@ def warm_up(
 ) -> list[Warmed]:
     """Compile the kernels of common runs ahead of time and keep them on disk.
 
-    Runs of these jobs then compile nothing. Each kernel is compiled by a small run in a process of
-    its own.
+    Runs of these jobs then compile nothing. Small runs, each in a separate process, compile the
+    kernels.
 
     Args:
         jobs: Names of jobs, such as ``["anneal"]``; all by default.
-        device: Where the runs will be: ``auto``, ``cpu`` or ``cuda``.
+        device: Device of the later runs: ``auto``, ``cpu`` or ``cuda``.
         threads: Processes at a time; by default one for each processor.
         on_warmed: Called after each small run.
 
@@ -65,7 +65,7 @@ def warm_up(
         The small runs, job by job, with the seconds that each kernel took.
 
     Raises:
-        InputError: for an unknown job or device, and where no folder takes files.
+        InputError: for an unknown job or device, and if no folder is writable.
     """
     chosen = list(RUNS) if jobs is None else list(dict.fromkeys(jobs))
     if unknown := [job for job in chosen if job not in RUNS]:
@@ -87,7 +87,7 @@ def warm_up(
 
 
 def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
-    """Let a process of its own do a small run: Numba compiles one kernel at a time in each."""
+    """Do a small run in a child process, because Numba compiles one kernel at a time in each process."""
     command = [sys.executable, "-c", _OF_CHILD, job, model, device]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (of names in RUNS)
     if done.returncode:
@@ -97,7 +97,7 @@ def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
 
 
 def _in_child(job: str, model: str, device: str) -> None:
-    compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # what small problems leave to Python too
+    compiled.STEPS_BEFORE_LOADING = compiled.STEPS_BEFORE_COMPILING = -1  # compile also for small problems
     RUNS[job][model](device)
     finish()
     sys.stdout.write(json.dumps(COMPILED))
@@ -108,7 +108,7 @@ def _graph(pairs: Any, values: Callable[[Any], Any]) -> Ising:
 
 
 def _circle(sites: int, degree: int) -> Any:
-    """Bonds of a circle to as many next neighbours as make about this degree."""
+    """Bonds of a circle, to enough next neighbours for about this degree."""
     first = np.arange(sites)
     return np.concatenate([np.column_stack([first, (first + k + 1) % sites]) for k in range(-(-degree // 2))])
 
@@ -129,13 +129,13 @@ MODELS: Final[dict[str, Callable[[], Ising]]] = {
     "real couplings": lambda: _graph(_circle(64, 4), lambda bonds: np.sqrt(bonds + 1.0)),
     "integer couplings": lambda: _graph(_circle(40, 3), lambda bonds: bonds % 7 - 3.0),
 }
-"""Models whose kernels differ, those that take longest first."""
+"""Models with different kernels, the slowest to compile first."""
 OF_ONE: Final[dict[str, Callable[[], Ising]]] = {
     "one replica of a lattice": lambda: EdwardsAnderson(cubic(8)),
     "one replica of a lattice in a field": lambda: EdwardsAnderson(square(16), field=1.0),
     "one replica of a larger lattice": lambda: Ising(square(160)),
 }
-"""Models of which one replica has kernels of its own."""
+"""Models that have their own kernels for one replica."""
 
 
 def _anneal(model: Callable[[], Ising], device: str) -> None:
@@ -161,7 +161,7 @@ def _quantum(couplings: str, device: str) -> None:
 
 
 def _transfer(device: str) -> None:
-    for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones by columns too
+    for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones also by columns
         spinsim.transfer(EdwardsAnderson(layer), k=0.3, device=device)
 
 
@@ -181,4 +181,4 @@ RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
     "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
     "transfer": {"chains and squares": _transfer},
 }
-"""Small runs that need the kernels of common ones, by their job and model."""
+"""Small runs that compile the kernels of common runs, by job and model."""

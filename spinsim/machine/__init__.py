@@ -1,1 +1,1 @@
-"""Resources of the computer: compiling, threads, memory and the disk."""
+"""Resources of the computer: compilation, threads, memory and the disk."""

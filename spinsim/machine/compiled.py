@@ -1,6 +1,6 @@
-"""Functions that Numba compiles, and the time that compiling takes, which no clock of a search or of a rate counts.
+"""Functions that Numba compiles, and the time of compilation, which clocks of searches and rates exclude.
 
-Machine code is kept on disk (``stored.py``); Numba is loaded where it is not there.
+Machine code is kept on disk (``stored.py``); Numba is loaded only if the code is missing there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from spinsim.machine import stored
 
 _CLOCK: Final = threading.Lock()
-_compiling, _since, _total = 0, 0.0, 0.0  # threads that compile or wait for one, since when, and seconds before
+_compiling, _since, _total = 0, 0.0, 0.0  # compiling or waiting threads, since when, earlier seconds
 COMPILED: Final[list[tuple[str, float]]] = []
-"""Names of kernels that this process has compiled and the seconds each took; the CPU's that are on disk are not among
-them, those of a GPU are, as CuPy does not say where it has them from."""
+"""Names of kernels that this process has compiled, with the seconds each took. CPU kernels that were found on disk are
+left out; GPU kernels are always included, because CuPy does not report their origin."""
 _listeners: Final[list[Callable[[bool], None]]] = []
 _busy: Final[list[str]] = []
 
@@ -38,7 +38,7 @@ def told_of_compiling(listener: Callable[[bool], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def said_to_compile(name: str, waited_for: bool = True) -> Iterator[None]:
-    """Tell listeners that a kernel is compiled meanwhile, and count the time where a run waits for it."""
+    """Tell listeners that a kernel is compiled in this block, and count the time if a run waits for it."""
     with compiling() if waited_for else contextlib.nullcontext():
         began = time.perf_counter()
         _busy.append(name)
@@ -58,7 +58,7 @@ def _tell(busy: bool) -> None:
 
 @contextlib.contextmanager
 def compiling() -> Iterator[None]:
-    """Count what a thread does meanwhile as the compiling of kernels."""
+    """Count the time of this block as compilation."""
     global _compiling, _since, _total
     with _CLOCK:
         _since = _since if _compiling else time.perf_counter()
@@ -72,47 +72,47 @@ def compiling() -> Iterator[None]:
 
 
 def compiling_seconds() -> float:
-    """Time in which at least one thread of this process has compiled kernels, or read compiled ones from disk."""
+    """Time in which at least one thread of this process compiled kernels, or read compiled ones from disk."""
     with _CLOCK:
         return _total + (time.perf_counter() - _since if _compiling else 0.0)
 
 
 def seconds_without_compiling() -> float:
-    """A clock that stands still while kernels are compiled."""
+    """Read a clock that stands still while kernels are compiled."""
     return time.perf_counter() - compiling_seconds()
 
 
 _LOCK: Final = threading.RLock()
-if hasattr(os, "register_at_fork"):  # a child that is made meanwhile would wait for a thread that it does not have
+if hasattr(os, "register_at_fork"):  # a child forked while the lock is held would wait for a thread that it lacks
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400  # NumPy's flags of arrays in the order of C or Fortran, aligned, writable
+_LAYOUT: Final = 0x1 | 0x2 | 0x100 | 0x400  # NumPy's flags for arrays in C or Fortran order, aligned, writable
 _LARGEST: Final = 2**63 - 1
 STEPS_BEFORE_LOADING = 2**15
-"""Steps that Python takes of a loop before its machine code is loaded from disk, which takes as long."""
+"""Steps of a loop that Python does before machine code is loaded from disk, which takes as long."""
 _TO_FURTHER: Final = 4
-"""Powers of two by which these steps are fewer where what all machine code needs is loaded already."""
-STEPS_BEFORE_COMPILING = 2**19  # steps that Python takes of a loop before it is compiled
+"""Power of two by which these steps are reduced once the libraries that all machine code needs are loaded."""
+STEPS_BEFORE_COMPILING = 2**19  # steps of a loop that Python does before it is compiled
 _INLINED: Final[list[Callable[..., Any]]] = []  # functions of ``inlined`` that Numba does not know yet
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Compiled:
-    """A function that is compiled when it is first called, or used by another one that is.
+    """A function that is compiled at its first call, or when another compiled function uses it.
 
-    Its ``way`` is a key of ``compiler.WAYS``, or ``intrinsic``.
+    ``way`` is a key of ``compiler.WAYS``, or ``intrinsic``.
     """
 
     def __init__(self, function: Callable[..., Any], way: str) -> None:
         self._function, self._way = function, way
         self._name = f"{function.__module__}.{function.__qualname__}"
-        self._is_kept = function.__module__.startswith("spinsim.")  # whose sources are known
+        self._is_kept = function.__module__.startswith("spinsim.")  # only these have known sources
         self._numba: Any = None
         self._entry_point: Any = None
         self._entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._by_types: dict[str, Callable[..., Any]] = {}
         self._steps = 0  # so far
-        self._looked_at = 0  # steps when machine code was last looked for
+        self._looked_at = 0  # steps at the last search for machine code
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
@@ -120,7 +120,7 @@ class Compiled:
         return (entry or self._entry(arguments))(*arguments)
 
     def given(self, *constants: Any) -> Callable[..., Any]:
-        """Return the function with its first arguments, whose types are then looked at but once."""
+        """Return the function with its first arguments fixed, so that their types are checked only once."""
         kinds, entries = _kinds(constants), self._entries
 
         def call(*others: Any) -> Any:
@@ -130,7 +130,7 @@ class Compiled:
         return call
 
     def with_steps(self, steps: int, *arguments: Any) -> Any:
-        """Call the function, which loops over so many steps: the first ones are left to Python."""
+        """Call the function, which loops over ``steps`` steps. Python does the first steps of all calls."""
         if self._entries:
             return self(*arguments)
         self._steps += steps
@@ -140,7 +140,7 @@ class Compiled:
         return (self._function if is_little else self)(*arguments)
 
     def _is_on_disk(self, arguments: tuple[Any, ...]) -> bool:
-        """Look for machine code, which takes as long as a small problem, each time that steps have doubled."""
+        """Look for machine code, but only after steps have doubled, because it takes as long as a small problem."""
         if not self._is_kept or self._steps < 2 * self._looked_at:
             return False
         self._looked_at = self._steps
@@ -177,7 +177,7 @@ class Compiled:
             return self._numba
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes of the function of Numba, for one that calls this one."""
+        """Return attributes of the Numba function, for a compiled function that calls this one."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.of_numba(), name)
@@ -189,7 +189,7 @@ def forget(kernel: Compiled) -> None:
 
 
 def _kinds(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a key that is the same for arguments that the same machine code takes."""
+    """Return a key that is equal for arguments that share machine code."""
     key: list[Any] = []
     for value in arguments:
         kind = type(value)
@@ -205,7 +205,7 @@ def _kinds(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _types(value: Any) -> str:
-    """Write the types of arguments, which decide about their machine code, in a way that all processes share."""
+    """Return the types of arguments, which determine their machine code, as text that is equal in all processes."""
     if isinstance(value, tuple):
         name = "" if type(value) is tuple else type(value).__qualname__
         return f"{name}({','.join(map(_types, value))})"
@@ -222,20 +222,20 @@ def _types(value: Any) -> str:
 
 
 kernel: Callable[..., Any] = partial(Compiled, way="kernel")
-"""Makes a function an entry point: without the interpreter lock, kept on disk until one of the sources changes."""
+"""Decorator of an entry point: releases the interpreter lock, and is kept on disk until one of the sources changes."""
 real_kernel: Callable[..., Any] = partial(Compiled, way="real_kernel")
-"""Makes an entry point whose last bits are free: sums may be reordered and multiply-adds fused."""
+"""Decorator of an entry point with free last bits: sums may be reordered and multiply-adds fused."""
 part: Callable[..., Any] = partial(Compiled, way="part")
-"""Makes a piece of a kernel, always inlined: a call inside a loop would stop its vectorisation."""
+"""Decorator of a piece of a kernel, always inlined: a call inside a loop would prevent vectorisation."""
 step: Callable[..., Any] = partial(Compiled, way="step")
-"""Makes a part of a hot loop that makes and returns no arrays: references to its caller's are not counted."""
+"""Decorator of a part of a hot loop that creates and returns no arrays: references to the caller's are not counted."""
 body: Callable[..., Any] = partial(Compiled, way="body")
-"""Has a function written into the one kernel that calls it, before that is compiled: it is never compiled alone."""
+"""Decorator of a function that is inlined in its only caller before compilation, and is never compiled separately."""
 intrinsic: Callable[..., Any] = partial(Compiled, way="intrinsic")
-"""Makes an operation for compiled functions, whose definition gives its types and writes its code as Numba asks."""
+"""Decorator of an operation for compiled functions; its definition returns types and a code generator, as in Numba."""
 
 
 def inlined(function: Function) -> Function:
-    """A part that stays a function of Python too: one source for NumPy and for compiled functions."""
+    """Mark a part that also stays a Python function: one source for NumPy and for compiled functions."""
     _INLINED.append(function)
     return function

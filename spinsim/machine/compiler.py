@@ -1,4 +1,4 @@
-"""Numba's compiling of the functions of ``machine/compiled.py``: Numba is loaded with this module and no other."""
+"""Compilation with Numba of the functions of ``machine/compiled.py``. No other module loads Numba."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "num
 
 
 class _Linked(JITCodeLibrary):
-    """Code that is taken into other code: it is optimised there, and no machine code is made of it alone.
+    """Code that is linked into other code. It is optimised there, and never becomes machine code of its own.
 
-    Both took half of the time of compiling, and the optimised kernels are as fast.
+    Both steps took half of the compile time, and the optimised kernels are as fast without them.
     """
 
     def _optimize_final_module(self) -> None:
-        """Leave the code as it is."""
+        """Leave the code unoptimised."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return no address."""
+        """Return 0, as there is no address."""
         return 0
 
     @property
     def codegen(self) -> Any:
-        """Return who sets the environment of its function, which has no place yet."""
+        """Return an object that ignores the environment, which has no address yet."""
         return self
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Set none."""
+        """Ignore the environment."""
 
 
 class _Linking(Compiler):
-    """Compiles functions that others call."""
+    """Compiler of functions that other functions call."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
         mine = library or _Linked(target.codegen(), "linked")  # type: ignore[no-untyped-call]
@@ -57,10 +57,10 @@ class _Linking(Compiler):
 
 
 class _Borrowing(_Linking):
-    """Compiles steps, which make and return no arrays: they count no references."""
+    """Compiler of steps, which count no references because they create and return no arrays."""
 
     def compile_extra(self, function: Callable[..., Any]) -> Any:
-        """Compile a step, and refuse one by which an array could be lost or freed too early."""
+        """Compile a step, and refuse one that could lose an array or free it too early."""
         result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]
         state = self.state
         returned = [(function.__name__, state.return_type)]
@@ -86,17 +86,17 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
     "kernel": _OPTIONS | _CALLED,
     "real_kernel": _OPTIONS | _CALLED | _FAST,
     "part": _OPTIONS | _CALLED | {"forceinline": True},
-    # counting references to arrays, which are the caller's, took 7 % of short rounds
+    # counting references to the caller's arrays took 7 % of short rounds
     "step": _OPTIONS | _CALLED | {"forceinline": True, "_nrt": False, "pipeline_class": _Borrowing},
     "body": _OPTIONS | {"inline": "always"},
 }
-"""Numba's options of functions that others call, as the decorators of ``machine/compiled.py`` are called."""
+"""Numba options of functions that others call, by the names of the decorators in ``machine/compiled.py``."""
 
 
 def of_numba(function: Callable[..., Any], way: str) -> Any:
-    """Make a function one that other compiled functions call.
+    """Convert a function for calls by other compiled functions.
 
-    An intrinsic, whose way has no options, gets the type by which Numba knows it wherever it is held.
+    An intrinsic has no options. It gets the attribute by which Numba recognises its type anywhere.
     """
     if way in WAYS:
         return njit(**WAYS[way])(function)
@@ -112,16 +112,16 @@ def entry_point(function: Callable[..., Any], way: str) -> Any:
 
 
 def compiled_for(entry: Any, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], MachineCode | None]:
-    """Compile an entry point for arguments of the types of these.
+    """Compile an entry point for arguments of these types.
 
     Returns:
-        The compiled function, and its machine code where another process can use it.
+        The compiled function, and its machine code if another process can use it.
     """
     types = tuple(entry.typeof_pyval(argument) for argument in arguments)
     call = entry.compile(types)
     try:
         return call, _machine_code(entry.overloads[types])
-    except AttributeError:  # a version of Numba that is built otherwise inside: its code is made anew by each process
+    except AttributeError:  # a Numba version with other internals: each process compiles anew
         return call, None
 
 
@@ -137,6 +137,6 @@ def _machine_code(result: Any) -> MachineCode | None:
 
 
 def learn(functions: list[Callable[..., Any]]) -> None:
-    """Let compiled functions call functions that stay ones of Python, and empty the list of them."""
+    """Let compiled functions call these Python functions, and empty the list."""
     while functions:
         extending.register_jitable(forceinline=True)(functions.pop())

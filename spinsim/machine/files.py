@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, never in the place of something else, and whose errors are one sentence."""
+"""Files that appear complete or not at all and never replace other files; one-sentence errors."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 _PART: Final = ".spinsim-part"
-_RANDOM: Final = "[a-z0-9_]{8}"  # characters between, as tempfile has them
+_RANDOM: Final = "[a-z0-9_]{8}"  # pattern of the random characters that tempfile inserts
 NO_DIRECTORY: Final = "the working directory has been removed: change to another one"
 
 
 class Disk(io.FileIO):
-    """A file for h5py that keeps its first error for ``check`` and writes nothing from then on.
+    """A file for h5py that keeps its first error for ``check`` and writes nothing after it.
 
-    HDF5 does not survive an error when it closes a file (seen: a crash at the interpreter's end). A file whose writing
-    stops here is as one whose process was killed. Its ``write`` must not run in the main thread: Ctrl-C would raise its
+    HDF5 does not survive an error when it closes a file (seen: a crash at the interpreter's end). After an error, the
+    file is left as if its process had been killed. ``write`` must not run in the main thread: Ctrl-C would raise its
     exception there, inside HDF5.
     """
 
     _failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """Write everything, or nothing more after the first error."""
+        """Write everything, or nothing after the first error."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         try:
@@ -47,7 +47,7 @@ class Disk(io.FileIO):
         return size
 
     def truncate(self, size: int | None = None) -> int:
-        """Set the length; not after an error either."""
+        """Set the length, unless there was an error."""
         try:
             return size or 0 if self._failure else super().truncate(size)
         except OSError as error:
@@ -61,23 +61,23 @@ class Disk(io.FileIO):
             self._failure = self._failure or error
 
     def lock(self) -> bool:
-        """Hold the file alone, as HDF5 does; False where there are no locks.
+        """Lock the file exclusively, as HDF5 does; False if the system has no locks.
 
         Raises:
-            BlockingIOError: where another process has it open.
+            BlockingIOError: if another process has it open.
         """
         if fcntl is not None:
             try:
                 fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if isinstance(error, BlockingIOError):
-                    raise  # anything else: this file system has no locks
+                    raise  # other errors mean that this file system has no locks
             else:
                 return True
         return False
 
     def again(self) -> Disk:
-        """The same file, open a second time, which shares the lock."""
+        """Open the same file a second time; both share the lock."""
         return Disk(os.dup(self.fileno()), "r+")
 
     @property
@@ -89,7 +89,7 @@ class Disk(io.FileIO):
             return os.path.samestat(os.stat(path), os.fstat(self.fileno()))
         except (FileNotFoundError, NotADirectoryError):
             return False
-        except OSError:  # a server that does not answer tells nothing
+        except OSError:  # a server that does not answer leaves it unknown
             return True
 
     def check(self) -> None:
@@ -98,11 +98,11 @@ class Disk(io.FileIO):
 
 
 def is_locked(path: str | os.PathLike[str]) -> bool:
-    """True if somebody writes a file at this moment: such files are locked."""
+    """True if a process is writing a file at this moment, and therefore has locked it."""
     with contextlib.suppress(OSError), open(path, "rb") as file:
         try:
             if fcntl is not None:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # let go as the file is closed
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # released when the file is closed
         except BlockingIOError:
             return True
     return False
@@ -110,7 +110,7 @@ def is_locked(path: str | os.PathLike[str]) -> bool:
 
 @contextlib.contextmanager
 def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
-    """A new file that appears under ``path`` when the block ends well, and else not at all, nor its folder."""
+    """Create a file that appears under ``path`` if the block succeeds; otherwise neither it nor its folder remain."""
     folder = folder_of(path)
     missing = [parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
     try:
@@ -137,10 +137,10 @@ def new_file(path: Path, like: Disk | None = None) -> Iterator[Disk]:
 
 
 def hold(path: Path) -> Disk:
-    """The file under a path, open and locked; what killed processes left near it is removed.
+    """Open and lock the file under a path, after removing temporary files of killed processes.
 
     Raises:
-        OSError: where it cannot be opened; of kind BlockingIOError where another process has it open.
+        OSError: if it cannot be opened; BlockingIOError if another process has it open.
     """
     real = Path(os.path.realpath(path))
     remove_stale(real.parent, real.name)
@@ -149,20 +149,20 @@ def hold(path: Path) -> Disk:
         with contextlib.ExitStack() as stack:
             stack.enter_context(disk)
             disk.lock()
-            if disk.is_at(path):  # else another one took its place before it was locked
+            if disk.is_at(path):  # otherwise the file was replaced before it was locked
                 stack.pop_all()
                 return disk
 
 
 def replaced(path: Path, old: Disk, write: Callable[[Disk], object]) -> Disk:
-    """Let a new file, which ``write`` fills, take the place of ``old`` at one stroke, with its permissions.
+    """Replace ``old`` atomically by a new file, which ``write`` fills, with the same permissions.
 
     Returns:
-        The new file, open and locked, as nobody else can have it open for writing.
+        The new file, open and locked; no other process can have it open for writing.
 
     Raises:
-        OSError: where the new one cannot be written.
-        FileNotFoundError: where the path leads to another file by now, or its folder has gone.
+        OSError: if the new file cannot be written.
+        FileNotFoundError: if the path now leads to another file, or its folder has gone.
     """
     real = Path(os.path.realpath(path))
     with _temporary(real.parent, real.name) as disk:
@@ -178,14 +178,14 @@ def replaced(path: Path, old: Disk, write: Callable[[Disk], object]) -> Disk:
 
 @contextlib.contextmanager
 def _temporary(folder: Path, name: str) -> Iterator[Disk]:
-    """A hidden file beside the one that it shall become; it is locked, so that nobody takes it for a stale one."""
+    """Create a hidden file next to its final place; it is locked, so that no process takes it for a stale one."""
     remove_stale(folder, name)
     disk = _begin(folder, name)
     try:
         with disk:
             yield disk
     finally:
-        with contextlib.suppress(FileNotFoundError):  # it has taken its place
+        with contextlib.suppress(FileNotFoundError):  # already renamed to its final place
             os.unlink(disk.name)
 
 
@@ -193,7 +193,7 @@ def _begin(folder: Path, name: str) -> Disk:
     while True:
         handle, temporary = tempfile.mkstemp(prefix=_hidden(name), suffix=_PART, dir=folder)
         os.close(handle)
-        # another run may take it for a stale one
+        # another run may take it for a stale one before it is locked
         with contextlib.suppress(FileNotFoundError, BlockingIOError), contextlib.ExitStack() as stack:
             disk = stack.enter_context(Disk(temporary, "r+"))
             disk.lock()
@@ -203,7 +203,7 @@ def _begin(folder: Path, name: str) -> Disk:
 
 
 def remove_stale(folder: Path, name: str) -> None:
-    """Remove hidden files that killed processes left beside a file of this name: those that nobody has locked."""
+    """Remove hidden files that killed processes left next to a file of this name: those without a lock."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         own = re.compile(re.escape(_hidden(name)) + _RANDOM + re.escape(_PART))
         left = [entry.path for entry in entries if own.fullmatch(entry.name)]
@@ -239,7 +239,7 @@ def as_path(path: Any, subject: str) -> Path:
 
 
 def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # waits for no pipe
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # never blocks
     mode = os.fstat(number).st_mode
     if stat.S_ISREG(mode):
         return open(number, "rb")
@@ -250,7 +250,7 @@ def open_regular(path: str | os.PathLike[str]) -> io.BufferedReader:
 
 
 def not_written(path: Path, error: Exception) -> InputError:
-    """The refusal that says in one line what the operating system said, which HDF5 quotes amid words of its own."""
+    """Return an error with the operating system's message in one line, which HDF5 quotes within its own words."""
     if isinstance(error, BlockingIOError):
         return InputError(f"{path} is open in another process: wait until that one is done")
     quoted = re.search(r"error message = '([^']*)'", str(error))
@@ -258,7 +258,7 @@ def not_written(path: Path, error: Exception) -> InputError:
     return InputError(f"{path} cannot be written ({text}): {another_path()} or make room there")
 
 
-CAPTION: Final = "Caption: "  # beginning of the caption of a figure, which tells it from other people's notes
+CAPTION: Final = "Caption: "  # first words of a figure's caption, which distinguish it from other notes
 _HEAD_BYTES: Final = 4096
 _BEGINNINGS: Final = {
     "pdf": re.compile(rb"%PDF-"),
@@ -274,7 +274,7 @@ _BEGINNINGS: Final = {
         rb"|\s*(#|%%MatrixMarket|[cC] |p qubo |\d+ \d+\s)|[^\s\x00]+ [^\s\x00]+( \S+)?\r?\n"
     ),
 }
-"""Beginnings of the files of each kind; a CSV table has a line of names first."""
+"""First bytes of each kind of file; a CSV table begins with a line of names."""
 _IN_WORDS: Final = {"caption": "caption of a figure", "instance": "instance file", "solution": "file of a solution"}
 
 
@@ -299,7 +299,7 @@ def check_output(path: Path, kind: str, overwrite: bool) -> None:
 
 
 def write_outputs(outputs: Mapping[Path, tuple[str, bytes]], overwrite: bool = False) -> None:
-    """Write tables and figures, each whole or not at all; a file that has this very content is left as it is."""
+    """Write tables and figures, each whole or not at all; a file with the same content is left unchanged."""
     to_write = {path: content for path, (_, content) in outputs.items() if not _holds(path, content)}
     for path in to_write:
         check_output(path, outputs[path][0], overwrite)
@@ -317,7 +317,7 @@ def _write(path: Path, content: bytes) -> None:
             with path.open("wb", buffering=0) as stream:
                 stream.write(content)
         else:
-            target = Path(os.path.realpath(path))  # a link goes on leading to its file
+            target = Path(os.path.realpath(path))  # keeps a link to the file intact
             with Disk(target) as old:
                 replaced(target, old, lambda new: new.write(content)).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Bit operations that NumPy lacks, and arrays that are not counted, for functions that Numba compiles."""
+"""Bit operations that NumPy lacks, and arrays without reference counts, for functions that Numba compiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spinsim.machine.compiled import intrinsic
 
 
 def _of_word(name: str, *others: int) -> Any:
-    """An operation on a uint64, by the name that LLVM's builder has for it, with bits that this takes beside."""
+    """Return an operation on a uint64 by its name in LLVM's builder; ``others`` are its further one-bit arguments."""
 
     def operation(typing_context, word):  # type: ignore[no-untyped-def]
         from llvmlite import ir
@@ -22,16 +22,16 @@ def _of_word(name: str, *others: int) -> Any:
     return intrinsic(operation)
 
 
-trailing_zeros: Any = _of_word("cttz", 1)  # position of the lowest set bit of a word that is not 0
-leading_zeros: Any = _of_word("ctlz", 1)  # clear bits above the highest set one of such a word
+trailing_zeros: Any = _of_word("cttz", 1)  # position of the lowest set bit of a nonzero word
+leading_zeros: Any = _of_word("ctlz", 1)  # number of clear bits above the highest set bit of a nonzero word
 set_bits: Any = _of_word("ctpop")  # number of set bits
 
 
 @intrinsic
 def borrowed(typing_context, array):  # type: ignore[no-untyped-def]
-    """The same array without a count of references, whose owner must live longer.
+    """Return the same array without a reference count; its owner must live longer.
 
-    Atomic instructions that count the references of slices and arguments cost more than what is done with a few words.
+    Atomic instructions that count references of slices and arguments cost more than the work on a few words.
     """
     from llvmlite import ir
 
@@ -47,8 +47,8 @@ def borrowed(typing_context, array):  # type: ignore[no-untyped-def]
 def scan_ring(typing_context, row, opened):  # type: ignore[no-untyped-def]
     """Pass bits of ``row`` on along a ring of groups of 8 words, once up and once down; group k is open to k + 1.
 
-    Both are uint64 (8 * groups,). Vectors of the processor, as no loop over words becomes: each group waits for the one
-    before it.
+    Both are uint64 (8 * groups,). The code uses the processor's vectors. A loop over words would not be vectorised,
+    because each group depends on the previous one.
     """
     from llvmlite import ir
     from numba import types

@@ -1,4 +1,4 @@
-"""Refusing what cannot fit, before anything is allocated; a GPU whose memory runs out is named."""
+"""Refusal of runs that do not fit, before anything is allocated; if a GPU runs out of memory, the message names it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Final
 from spinsim.errors import InputError
 
 _ALWAYS_THERE: Final = 2**25
-"""Bytes for which nobody asks the system how much there is, which takes longer than small runs are to take."""
+"""Bytes that are always assumed to be available, because asking the system takes longer than small runs."""
 
 
 def available_bytes() -> int:
-    import psutil  # which takes longer to load than small runs are to take
+    import psutil  # takes longer to load than small runs take
 
     return int(psutil.virtual_memory().available)
 
@@ -28,7 +28,7 @@ def readable(count: float) -> str:
 
 
 def require(needed: float, subject: str, mend: str = "choose a smaller size, fewer samples or fewer replicas") -> None:
-    """Refuse a ``subject`` that needs more memory than there is."""
+    """Refuse a ``subject`` that needs more memory than is available."""
     if needed <= _ALWAYS_THERE:
         return
     room = available_bytes()
@@ -37,13 +37,13 @@ def require(needed: float, subject: str, mend: str = "choose a smaller size, few
 
 
 def is_on_gpu(array: Any) -> bool:
-    """True for an array of CuPy, found without importing CuPy."""
+    """True for a CuPy array, without importing CuPy."""
     return type(array).__module__.partition(".")[0] == "cupy"
 
 
 @cache
 def interfaces() -> tuple[Any, Any]:
-    """Interfaces of CUDA's driver and of its runtime: importing them takes as long as a call."""
+    """Interfaces of CUDA's driver and runtime, cached because importing them takes as long as a call."""
     from cupy.cuda import driver, runtime
 
     return driver, runtime
@@ -51,7 +51,7 @@ def interfaces() -> tuple[Any, Any]:
 
 @cache
 def context_of(device: int) -> int:
-    """Address of the context of a GPU in this process, which is made here."""
+    """Create the context of a GPU in this process, and return its address."""
     driver, runtime = interfaces()
     runtime.setDevice(device)
     runtime.free(0)
@@ -59,7 +59,7 @@ def context_of(device: int) -> int:
 
 
 def make_current(device: int) -> None:
-    """Give this thread a GPU until it gets another one: for CuPy, and its context for the driver."""
+    """Make a GPU current for this thread, both in CuPy and, by its context, in the driver."""
     (driver, runtime), context = interfaces(), context_of(device)
     runtime.setDevice(device)
     driver.ctxSetCurrent(context)
@@ -67,10 +67,11 @@ def make_current(device: int) -> None:
 
 @contextmanager
 def on_gpu(device: int) -> Iterator[None]:
-    """CuPy's calls and kernels go to the GPU of this number.
+    """Send CuPy's calls and kernels within the block to GPU ``device``.
 
     ``with cupy.cuda.Device(0)`` does nothing in a thread that has begun with GPU 0 and has no context yet, so that a
-    launch fails there. A thread without a context keeps this one: going back would make one on a GPU that may be full.
+    launch fails there. A thread without a context keeps this GPU afterwards: going back would create a context on a GPU
+    that may be full.
     """
     before = interfaces()[1].getDevice() if _has_context() else device
     make_current(device)
@@ -90,7 +91,7 @@ def _has_context() -> bool:
 
 @contextmanager
 def using(device: int, stream: Any = None) -> Iterator[None]:
-    """CuPy's calls go to the GPU of this number, and to a stream there if one is given."""
+    """Send CuPy's calls within the block to GPU ``device``, and to a stream there if one is given."""
     try:
         with on_gpu(device), stream or nullcontext():
             yield

@@ -1,12 +1,12 @@
-"""Machine code of kernels, kept on disk: a process that finds it does without Numba, whose loading takes half a second.
+"""Machine code of kernels on disk: a process that finds it does not load Numba, which would take half a second.
 
 A file holds one kernel for arguments of certain types: the SHA-256 of the rest, then a pickled pair of a stamp (sources
-and versions that the code was made from) and its ``MachineCode``. A file that is empty, cut short, changed or out of
-date counts as none, and the kernel is compiled anew.
+and versions that the code was made from) and its ``MachineCode``. A file that is empty, truncated, changed or out of
+date is ignored, and the kernel is compiled anew.
 
-So does one that others can have written. File and folder must belong to the user, root or the package's owner. Each is
-opened once, and its owner and permissions are those of what is open: nobody can exchange it afterwards. Windows has no
-such owners; it closes the folders of a user to others by itself.
+A file that others could have written is ignored too. File and folder must belong to the user, root or the package's
+owner. Each is opened once, and owner and permissions are checked on the open file: nobody can exchange it afterwards.
+Windows has no such owners; it protects the folders of a user by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from types import ModuleType
 from typing import Any, BinaryIO, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).parents[1]
-_MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that decide how all kernels are compiled
+_MAKING: Final = ("machine.compiler", "machine.intrinsics")  # modules that determine how all kernels are compiled
 _IMPORT: Final = re.compile(rb"^[ \t]*from spinsim\.?([\w.]*) import[ \t]*(\([^)]*\)|.*)", re.M)
 _IMPORTED_NAME: Final = re.compile(rb"(\w+)(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:,|\)|#|$)", re.M)
 _COMPILED: Final = re.compile(rb"^@(?:kernel|real_kernel|part|body|inlined|intrinsic)$", re.M)
@@ -39,13 +39,13 @@ _COMPILED: Final = re.compile(rb"^@(?:kernel|real_kernel|part|body|inlined|intri
 
 @cache
 def source_digest(module: str) -> str:
-    """SHA-256 of all files that the kernels of a module of the package inline or take constants from."""
+    """SHA-256 of all source files from which the kernels of a module inline code or take constants."""
     return hashlib.sha256(b"".join(_digest_of_file(path) for path in sorted(sources(module)))).hexdigest()
 
 
 @cache
 def sources(module: str) -> frozenset[Path]:
-    """Find the files that a module's kernels are made from: its own, and what these import of each other."""
+    """Find the source files of a module's kernels: its own file, and recursively the files that it imports from."""
     files: set[Path] = set()
     left = [_file(name) for name in (module.removeprefix("spinsim."), *_MAKING)]
     while left:
@@ -58,7 +58,7 @@ def sources(module: str) -> frozenset[Path]:
 
 @cache
 def _imported(path: Path) -> tuple[Path, ...]:
-    """Files with compiled functions that a file imports from, and those of constants: of names in capitals."""
+    """Files that a file imports compiled functions or constants (names in capitals) from."""
     files: list[Path] = []
     for home, listed in _IMPORT.findall(_content(path)):
         names = [name.decode() for name in _IMPORTED_NAME.findall(listed)]
@@ -71,9 +71,9 @@ def _imported(path: Path) -> tuple[Path, ...]:
 
 
 def _file(module: str) -> Path:
-    """Name the file of a module, given without ``spinsim.``.
+    """Return the file of a module, given without ``spinsim.``.
 
-    An empty folder of a module's name, left by an earlier version in a working tree, is none, as for Python itself.
+    An empty folder with a module's name, left by an earlier version in a working tree, is ignored, as in Python itself.
     """
     path = _ROOT.joinpath(*module.split(".")) if module else _ROOT
     package = path / "__init__.py"
@@ -91,13 +91,13 @@ def _digest_of_file(path: Path) -> bytes:
 
 
 _CHECKSUM_BYTES: Final = 32
-MOST_BYTES: Final = 2**26  # of a file; the largest kernel has less than a megabyte
+MOST_BYTES: Final = 2**26  # largest size of a file; the largest kernel has less than a megabyte
 _HAS_OWNERS: Final = hasattr(os, "geteuid")
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
-# neither a link is followed nor a pipe waited for
+# neither follows links nor waits for pipes
 _FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _RUNTIME: Final = {"numba.core.runtime._nrt_python": "NRT_", "numba._helperlib": "numba_"}
-"""Numba's modules in C whose functions kernels call, and how machine code names these."""
+"""Numba's C modules whose functions kernels call, and the prefix of their names in machine code."""
 
 
 class MachineCode(NamedTuple):
@@ -105,7 +105,7 @@ class MachineCode(NamedTuple):
 
     entry: str  # symbol of the function that Python calls
     environment: str  # symbol of the pointer to its environment
-    needs: tuple[str, ...]  # symbols that it takes from elsewhere
+    needs: tuple[str, ...]  # symbols that must be provided by others
     constants: bytes  # Python objects of its environment, pickled
     code: bytes  # object file
 
@@ -114,7 +114,7 @@ def find(kernel: str, types: str) -> Callable[..., Any] | None:
     for path in _paths(kernel, types):
         code = _read(path, _stamp(kernel))
         if code is not None:
-            with contextlib.suppress(AttributeError, TypeError):  # a version of Numba that is built otherwise inside
+            with contextlib.suppress(AttributeError, TypeError):  # a Numba version with other internals
                 return _load(kernel, code)
     return None
 
@@ -127,7 +127,7 @@ def is_there(kernel: str, types: str) -> bool:
 
 
 def keep(kernel: str, types: str, code: MachineCode) -> None:
-    """Write a kernel into the first folder that takes it; where none does, the next process compiles it again."""
+    """Write a kernel into the first writable folder; if there is none, the next process compiles it again."""
     content = pickle.dumps((_stamp(kernel), tuple(code)))
     for path in _paths(kernel, types):
         with contextlib.suppress(OSError):
@@ -145,7 +145,7 @@ def writable_folder() -> Path | None:
 
 
 def _paths(kernel: str, types: str) -> Iterator[Path]:
-    """Yield where a kernel may be: in NUMBA_CACHE_DIR alone if that is set, else in the package or the user's cache."""
+    """Yield the possible files of a kernel: in NUMBA_CACHE_DIR if set, else in the package and the user's cache."""
     name = f"{kernel.removeprefix('spinsim.')}-{_digest(kernel, types, _machine())[:16]}.kernel"
     for folder in _folders():
         yield folder / name
@@ -155,7 +155,7 @@ def _paths(kernel: str, types: str) -> Iterator[Path]:
 def _folders() -> list[Path]:
     own = _digest(str(_ROOT))[:16]
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        shared = Path(chosen, f"spinsim-{own}")  # of root or of its first user; any other has one to himself
+        shared = Path(chosen, f"spinsim-{own}")  # of root or of its first user; any other user has a separate folder
         return [shared, *([shared.with_name(f"{shared.name}-{os.geteuid()}")] if hasattr(os, "geteuid") else [])]
     folders = [_ROOT / "__pycache__" / "kernels"]
     with contextlib.suppress(RuntimeError):  # a user without a home
@@ -170,11 +170,11 @@ def _digest(*texts: str) -> str:
 
 @cache
 def _machine() -> str:
-    """Processor, interpreter and settings of Numba, each of which has files of its own."""
+    """Processor, interpreter and Numba settings; each combination has its own files."""
     llvm = _llvm()
     try:
         features = llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM does not know those of this processor
+    except RuntimeError:  # LLVM does not know the features of this processor
         features = ""
     elsewhere = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
     settings = [f"{name}={value}" for name, value in os.environ.items() if name.startswith("NUMBA_")]
@@ -184,13 +184,13 @@ def _machine() -> str:
 
 
 def _stamp(kernel: str) -> str:
-    """Identity of what a kernel's machine code is made from; a file of another stamp is out of date."""
+    """Identity of the sources of a kernel's machine code; a file with another stamp is out of date."""
     return " ".join([source_digest(kernel.rpartition(".")[0]), *_versions()])
 
 
 @cache
 def _versions() -> tuple[str, ...]:
-    from importlib.metadata import version  # which loads what reads mails
+    from importlib.metadata import version  # loads modules for e-mail
 
     return version("numba"), version("llvmlite")
 
@@ -207,12 +207,12 @@ def _read(path: Path, stamp: str) -> MachineCode | None:
     try:
         written, fields = pickle.loads(content)  # noqa: S301  (of the user, root or the package's owner)
         return MachineCode(*fields) if written == stamp else None
-    except (TypeError, ValueError):  # another version's file
+    except (TypeError, ValueError):  # a file of another version
         return None
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the old one, then put it in its place: readers never see a part of it."""
+    """Write a temporary file in the same folder, then rename it: readers never see a partial file."""
     make_folder(path.parent, mend=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
@@ -227,18 +227,18 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _load(kernel: str, code: MachineCode) -> Callable[..., Any] | None:
-    """Make machine code a function of Python; None where it needs what is not there."""
+    """Load machine code as a Python function; None if it needs something that is missing."""
     llvm, make = _llvm(), _runtime("numba._dynfunc")
     _name_runtime()
     target = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
     if not _are_there(code.needs):
-        importlib.import_module("numba")  # which loads Intel's library of vectors, where it is installed
+        importlib.import_module("numba")  # loads Intel's vector library, if it is installed
         if not _are_there(code.needs):
             return None  # LLVM would end the process
     try:
         constants = pickle.loads(code.constants)  # noqa: S301
-    except (ImportError, AttributeError):  # a type of a module that is there no longer
+    except (ImportError, AttributeError):  # a type of a module that no longer exists
         return None
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.code))
     engine.finalize_object()
@@ -270,7 +270,7 @@ def _llvm() -> Any:
 
 @cache
 def _name_runtime() -> None:
-    """Tell LLVM where the functions of Numba's modules in C are."""
+    """Tell LLVM the addresses of the functions in Numba's C modules."""
     for name, prefix in _RUNTIME.items():
         for helper, address in _runtime(name).c_helpers.items():
             _llvm().add_symbol(helper if helper.startswith("_") else prefix + helper, address)
@@ -296,10 +296,10 @@ def _runtime(name: str) -> ModuleType:
 
 @contextlib.contextmanager
 def open_trusted(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file of sane size that nobody else can have written, in a folder of that kind.
+    """Open a regular file of reasonable size that only trusted users can have written, in a folder of the same kind.
 
     Raises:
-        OSError: where there is none.
+        OSError: if there is no such file.
     """
     with _folder(path.parent) as folder:
         handle = os.open(path, _FLAGS) if folder is None else os.open(path.name, _FLAGS, dir_fd=folder)
@@ -315,15 +315,15 @@ def open_trusted(path: Path) -> Iterator[BinaryIO]:
 
 
 def make_folder(folder: Path, mend: bool = False) -> None:
-    """Make a folder in which nobody else can write, where it is not there yet.
+    """Create a folder, if it is missing, in which only its owner can write.
 
     Args:
-        folder: Path of the folder; parents are made too.
-        mend: True closes a folder of the user's own in which others can write, as earlier versions made some. Its
+        folder: Path of the folder; parents are created too.
+        mend: True removes others' write permission from the user's own folder, as earlier versions created some. Its
             files must be checked one by one afterwards, since others may have put them there.
 
     Raises:
-        OSError: where it cannot be made, and where others own it or can write in it.
+        OSError: if it cannot be created, and if others own it or can write in it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
@@ -350,9 +350,9 @@ def _folder(folder: Path, mend: bool = False) -> Iterator[int | None]:
 
 
 def _check(path: Path, status: os.stat_result) -> None:
-    """Refuse what others own or can write to.
+    """Refuse files and folders that others own or can write to.
 
-    Within the package its owner may own files too: byte code that stands there runs as well.
+    Within the package, its owner may own files too, because byte code of this owner runs as well.
     """
     if not _HAS_OWNERS:
         return

@@ -1,4 +1,4 @@
-"""Tasks on threads, and signals, of which only the main thread hears.
+"""Tasks on threads, and signals, which only the main thread receives.
 
 Kernels release the interpreter lock, and tasks share nothing that they write.
 """
@@ -19,18 +19,18 @@ from typing import Final
 from spinsim.errors import InputError
 
 WORTH_A_THREAD: Final = 2**12
-"""Words of 128 spins that a kernel updates or counts in about the time in which a thread takes a task over, 50 us."""
+"""Number of 128-spin words that a kernel updates or counts in about 50 us, the time for handing a task to a thread."""
 
-_sharing = [1]  # processes that share the processors
+_sharing = [1]  # number of processes that share the processors
 
 
 def share_processors(processes: int) -> None:
-    """Say that so many processes, this one among them, work on the same processors."""
+    """Set the number of processes, including this one, that share the same processors."""
     _sharing[0] = processes
 
 
 def available_threads() -> int:
-    """Processors this process may use, or its share of them."""
+    """Number of processors this process may use, or its share of them."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, there // _sharing[0])
 
@@ -45,9 +45,9 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.count - 1) if self.count > 1 else None  # the caller works too
 
     def run(self, tasks: Iterable[Callable[[], None]], words: int | None = None) -> None:
-        """Run every task, some of them in the calling thread; a failure is raised when all have ended.
+        """Run all tasks, some of them in the calling thread; a failure is raised when all have ended.
 
-        Where all of them together visit so few ``words`` that a second thread would not pay, the caller runs them.
+        If all tasks together visit too few ``words`` for a second thread to pay, the caller runs them.
         """
         work = list(tasks)
         if self._pool is None or len(work) == 1 or self._worth(words) == 1:
@@ -58,18 +58,18 @@ class Threads:
             try:
                 work[0]()
                 for task, other in zip(work[:0:-1], reversed(begun), strict=True):
-                    if other.cancel():  # no thread has come to it yet
+                    if other.cancel():  # no thread has begun it
                         task()
             finally:
                 others = [other for other in begun if not other.cancelled()]
-                failures = [other.exception() for other in others]  # which waits for them
+                failures = [other.exception() for other in others]  # waits for them
             for failure in filter(None, failures):
                 raise failure
 
     def share_out(self, task: Callable[[int, int], None], count: int, words: int | None = None) -> None:
-        """Run ``task(first, stop)`` for consecutive parts of so many equal pieces of work, one part for each thread.
+        """Run ``task(first, stop)`` for consecutive parts of ``count`` equal pieces of work, one part for each thread.
 
-        Threads are as many as pay where all pieces together visit so many ``words``.
+        The number of threads is the largest that pays if all pieces together visit ``words`` words.
         """
         parts = min(self._worth(words), count)
         if parts == 1:
@@ -78,25 +78,25 @@ class Threads:
             self.run(partial(task, *ends) for ends in pairwise(count * k // parts for k in range(parts + 1)))
 
     def alone(self, words: int, count: int) -> bool:
-        """True if ``share_out`` would leave as much to the calling thread."""
+        """True if ``share_out`` would give this work to the calling thread only."""
         return min(self._worth(words), count) == 1
 
     def _worth(self, words: int | None) -> int:
-        """Number of threads that so many words are worth, all where nobody says how many words they are."""
+        """Number of threads that pay for this number of words; all threads if it is None."""
         return self.count if words is None else max(1, min(self.count, words // WORTH_A_THREAD))
 
 
 _ALWAYS: Final = ("SIGINT", "SIGTERM")
-_UNLESS_USED: Final = ("SIGHUP", "SIGUSR1", "SIGUSR2")  # batch systems send the last two ahead of a time limit
+_UNLESS_USED: Final = ("SIGHUP", "SIGUSR1", "SIGUSR2")  # batch systems send the last two before a time limit
 _STOPPING: Final = [getattr(signal, name) for name in _ALWAYS + _UNLESS_USED if hasattr(signal, name)]
 
 
 @contextlib.contextmanager
 def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` for each signal that asks to stop, in the main thread; other threads hear none.
+    """Call ``stop`` in the main thread for each signal that asks to stop; in other threads do nothing.
 
-    A hang-up that is ignored, as under nohup, stays ignored, and a program's own handlers of it and of the signals for
-    users stay where they are.
+    An ignored hang-up, as under nohup, stays ignored. A program's own handlers of it and of SIGUSR1 and SIGUSR2 stay
+    installed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -115,6 +115,6 @@ def stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Leave the decision when to stop to another process, which the same signals tell."""
+    """Ignore the signals, because another process receives them too and decides when to stop."""
     for number in _STOPPING:
         signal.signal(number, signal.SIG_IGN)

@@ -1,1 +1,1 @@
-"""Common ground of the runs of all jobs: plans, the loop that carries them out, their files, searches, progress."""
+"""The common part of the runs of all jobs: plans, the loop that carries them out, files, searches, progress."""

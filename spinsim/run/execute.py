@@ -1,4 +1,4 @@
-"""The one loop that carries out the runs of all jobs: rows are written as they come, checkpoints saved between them."""
+"""The one loop that carries out the runs of all jobs: it writes rows as they come and saves checkpoints in between."""
 
 from __future__ import annotations
 
@@ -29,52 +29,52 @@ from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of
 from spinsim.store.files import check_disk, read
 from spinsim.store.models import best_in, stored_bytes
 
-FileRow = Mapping[str, Any]  # of a file: a value for each series by its name, and ``step``, the number of the row
+FileRow = Mapping[str, Any]  # of a file: a value for each series by name, and ``step``, the number of the row
 
 
 class FileRows(NamedTuple):
     """Consecutive rows of a file, without saved configurations."""
 
-    first: int  # number of the first
+    first: int  # number of the first row
     series: Mapping[str, npt.NDArray[Any]]  # by name, (rows, ...)
 
 
 class Run:
-    """A run under way, as the loop below sees it."""
+    """A run under way, with the interface for the loop below."""
 
-    rewrites_rows: ClassVar[bool] = False  # True where rows may be written again, so that none go into segments
+    rewrites_rows: ClassVar[bool] = False  # True if rows may be rewritten, so that none go into segments
 
-    contents: Record  # its record without rows
-    planned: int  # rows that it is to have
-    where: Mapping[str, str]  # root attributes that say on which engine and devices it runs
-    constant_bytes: int = 0  # of its file, beside rows, sums and the model
-    thin: int = 1  # rows of the shorter run that is made longer for each one that its file keeps
-    is_complete: bool = True  # False at the end of a run whose rows lack something that a resumed one tries again
+    contents: Record  # record of the run without rows
+    planned: int  # planned number of rows
+    where: Mapping[str, str]  # root attributes that name the engine and the devices
+    constant_bytes: int = 0  # constant part of the file's size, without rows, sums and the model
+    thin: int = 1  # in an extended run, rows of the shorter run for each row that the file keeps
+    is_complete: bool = True  # False at the end of a run if a resumed run would retry rows that lack something
 
     def rows(self, recording: Recording) -> Iterator[FileRow | FileRows | None]:
-        """Yield the rows that are to come, and None where a checkpoint is due."""
+        """Yield the remaining rows, and None when a checkpoint is due."""
         raise NotImplementedError
 
     def state(self) -> Arrays:
-        """The state from which the run can go on, by name, with all arrays of its record but rows, by path.
+        """Return the state from which the run can continue, by name, and all arrays of its record except rows, by path.
 
-        None of them changes later.
+        None of these arrays changes later.
         """
         return {}
 
     def ended(self) -> tuple[Arrays, Arrays | None]:
-        """Arrays of the record of a run that is done, by path, and the state from which it may be made longer."""
+        """Return the arrays of a finished run's record, by path, and the state from which it may be extended."""
         return {}, None
 
     def restore(self, saved: Arrays) -> None:
-        """Go on from a state that a checkpoint holds."""
+        """Continue from the state in a checkpoint."""
 
 
 class ReplicaRun(Run):
     """A run of replicas under way."""
 
     engine: Engine | InField | BestSlices  # replicas of the run
-    best: Best  # the lowest states met, without the energy of a field that changes
+    best: Best  # lowest states met; energies exclude a field that changes
 
     def __init__(self, plan: Plan[Any], saving: Saving, watch: Watch, engine: Engine | InField | BestSlices) -> None:
         self.plan, self.saving, self.watch, self.engine = plan, saving, watch, engine
@@ -85,7 +85,7 @@ class ReplicaRun(Run):
         self.where = {"engine": f"{kind}, {engine.packing}", "devices": many + engine.device_name}
 
     def set_contents(self, measured: Record) -> None:
-        """Take the contents of the record, with room for lowest states, and for configurations where they are saved."""
+        """Set the contents of the record, with room for lowest states, and for configurations if they are saved."""
         self.contents = with_configurations(measured, self.save_every, self.engine.model.sites)
         self.contents.groups[BEST] = group_of_best(self.best.energy, self.best.spins)
         if self.plan.start is not None:
@@ -102,15 +102,15 @@ class ReplicaRun(Run):
         self.set_state(saved)
 
     def set_state(self, saved: Arrays) -> None:
-        """Go on from a state of the form that ``state`` returns."""
+        """Continue from a state in the form that ``state`` returns."""
         self.engine.restore(saved)
         energy, self.best.spins = best_in(saved, self.engine.model.sites)
         self.best.energy = np.where(np.isnan(energy), np.inf, energy)
 
     def with_spins(self, row: FileRow, spins: Spins, holder: Holder = None) -> FileRow:
-        """Returns a row together with the configurations of its moment, if they are saved at this row.
+        """Return a row with its configurations added, if they are saved at this row.
 
-        ``holder`` are the replicas in the order in which they are saved, (samples, ...), by default all of them.
+        ``holder`` lists the replicas in the order in which they are saved, (samples, ...); by default all replicas.
         """
         every, model = self.save_every, self.engine.model
         if not every or (row["step"] + 1) % every:
@@ -118,13 +118,13 @@ class ReplicaRun(Run):
         if holder is None:
             holder = np.broadcast_to(np.arange(self.engine.replicas), (model.samples, self.engine.replicas))
         bits = np.stack([bits_of(spins, k, self.engine.replicas)[holder[k]] for k in range(len(holder))])
-        sweep = self.engine.half_sweep // self.engine.colours  # of a run whose rows do not tell it
+        sweep = self.engine.half_sweep // self.engine.colours  # for runs whose rows have no sweeps
         return {"sweep": sweep, **row, "measurement": row["step"], "spins": bits}
 
     def begin(self, may_go_on: bool, rows_in_words: str = "") -> None:
-        """Say to who watches that the run begins, or goes on from its present state, and how large its file will be.
+        """Report to the watch that the run begins or continues from its present state, and the size of its file.
 
-        ``rows_in_words`` says which measurements have rows, where not all have.
+        ``rows_in_words`` describes which measurements have rows, if not all have.
         """
         self.watch.on_parts(lambda: self.engine.part_rates())
         if self.watch.on_size is not None:
@@ -132,7 +132,7 @@ class ReplicaRun(Run):
         self.watch.on_stage("", self.plan.updates(self.engine.replicas), self.updates_done())
 
     def _file_bytes(self, may_go_on: bool) -> int:
-        """Size of the finished file at most."""
+        """Largest size of the finished file."""
         state = self.state() if may_go_on else {}
         saved = sum(np.asarray(array).nbytes for name, array in state.items() if "/" not in name)
         of_record = room_of(self.contents, self.planned) + bytes_of_sums(self.contents)
@@ -143,7 +143,7 @@ class ReplicaRun(Run):
 
 
 def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
-    """Run a plan, in memory or into its file, which is new unless a record of the run is ``stored`` there already."""
+    """Run a plan in memory, or into its file; the file is new unless ``stored`` is the run's record in it."""
     run: Run = plan.run(saving, watch, stored)
     recording = Recording(plan, run.contents, run.planned, run.where, plan.rows_in_words, watch.keeps_rows)
     if not in_file:
@@ -158,7 +158,7 @@ def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stor
 
 
 def execute(run: Run, recording: Recording, saving: Saving) -> Record:
-    """Carry out a run, from the last checkpoint of its file if it has one, and return its record."""
+    """Carry out a run, from the last checkpoint of its file if there is one, and return its record."""
     saved = recording.checkpoint()
     if saved is not None:
         run.restore(saved)
@@ -175,7 +175,7 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
 
 
 def _stored_at(path: Path) -> Record | None:
-    """The record of a file, None where there is no file; it may hold anything that spinsim wrote."""
+    """Return the record of a file, or None if there is no file; any file of spinsim is accepted."""
     if not os.path.lexists(path):
         return None
     try:
@@ -192,9 +192,9 @@ def in_memory(plan: Plan[Any], watch: Watch) -> Any:
 
 
 def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
-    """Run a plan into its file; return the result, and False where the file already held the finished run.
+    """Run a plan into its file; return the result, and False if the file already held the finished run.
 
-    A file of the same configuration that was cut short is completed from its last checkpoint.
+    A file with an interrupted run of the same configuration is completed from its last checkpoint.
     """
     stored = _stored_at(plan.path)
     present, done = (plan, False) if stored is None else as_in_file(plan, stored)
@@ -210,7 +210,7 @@ def to_file(plan: Plan[Any], watch: Watch = SILENT) -> tuple[Any, bool]:
                 record = carry_out(present, saving, watch, in_file=True, stored=stored)
             except identity.AlreadyFinishedError:
                 record, done = read(plan.path), True
-    assert record is not None  # noqa: S101  (it was there, or was made)
+    assert record is not None  # noqa: S101  (it existed, or was made)
     result = result_of(plan.config.job, record, present.model)
     plan.write_solution(result)
     return result, not done

@@ -1,4 +1,4 @@
-"""Whose run a file holds: what it says of itself is checked, and compared with a plan."""
+"""The identity of the run in a file: its attributes are checked, and compared with a plan."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _MOST_HISTORY: Final = 60_000  # bytes; an attribute holds 64 KiB
 
 
 class AlreadyFinishedError(Exception):
-    """Another process has finished the run meanwhile."""
+    """Another process has finished the run in the meantime."""
 
 
 def config_of(attributes: Mapping[str, str]) -> Config:
-    """The configuration of a run, from the root attributes of its record."""
+    """Return the configuration of a run, from the root attributes of its record."""
     config: Config = job_of(attributes["job"]).config.from_tables(json.loads(attributes["config"]))
     return config
 
 
 def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
-    """The configuration of the run of a job that a file holds, in tables; empty where there is no such file."""
+    """Return the configuration of a job's run in a file, as tables; empty if there is no such file."""
     if path is None or not os.path.lexists(path):
         return {}
-    # What is wrong with a file is told later.
+    # Errors of the file are reported later.
     with contextlib.suppress(InputError, AttributeError, KeyError, TypeError, ValueError):
         attributes = files.read(path).attributes
         tables = json.loads(attributes["config"])
@@ -51,9 +51,9 @@ def tables_of_file(path: str | None, job: str) -> dict[str, dict[str, Any]]:
 
 
 def history_of(attributes: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Each length that a run has had, from the first to the present one; empty where it was never extended.
+    """Return an entry for each length of a run, from the first to the present one; empty if it was never extended.
 
-    An entry has ``command``, ``date``, ``config_sha256`` and the settings that say how long the run was to be.
+    An entry has ``command``, ``date``, ``config_sha256`` and the settings for the planned length.
     """
     try:
         entries = json.loads(attributes.get("history", "[]"))
@@ -68,7 +68,7 @@ def lengths(attributes: Mapping[str, str]) -> list[str]:
 
 
 def extended_history(attributes: Mapping[str, str], config: Config, command: str, identity: str) -> str:
-    """The attribute ``history`` of a file of these attributes that ``command`` extends to a longer configuration."""
+    """Return the new attribute ``history`` of a file, after ``command`` extends its run to a longer configuration."""
     names, before = job_of(config.job).lengths(config), json.loads(attributes["config"])[config.job]
     own = {name: getattr(config.of_job, name) for name in names}
     first = _entry(attributes["command"], attributes["created"], attributes["config_sha256"])
@@ -91,11 +91,11 @@ def length_in_words(entry: Mapping[str, Any]) -> str:
 
 @contextlib.contextmanager
 def open_own(plan: Any) -> Iterator[files.RunFile]:
-    """The file of a plan, locked, once it is known to hold this run, or the shorter one that it goes on with.
+    """Open and lock the file of a plan, after checking that it holds this run, or the shorter run that is extended.
 
     Raises:
-        InputError: where it holds another run, is damaged or changed.
-        AlreadyFinishedError: where nothing is left to do.
+        InputError: if it holds another run, is damaged or changed.
+        AlreadyFinishedError: if nothing is left to do.
     """
     with files.open_to_write(plan.path) as file:
         if not file.is_whole and not plan.drop_added:
@@ -127,7 +127,7 @@ def _altered(path: Path) -> files.DamageError:
 
 
 def verify(path: Path) -> str:
-    """Read all of a file; what can be said of it in a few words."""
+    """Read and check a whole file, and return its state in a few words."""
     record, is_whole = files.read_and_compare(path)
     for one in files.listed_in(record):
         segments.verify(path.parent, one)
@@ -140,7 +140,7 @@ def verify(path: Path) -> str:
 
 
 def rows_of(record: Record) -> int:
-    """Rows of the run that a record has."""
+    """Number of rows of the run in a record."""
     lengths = [
         (len(one.values) + 1) * every_of(group) - 1
         for group in record.groups.values()
@@ -150,7 +150,7 @@ def rows_of(record: Record) -> int:
 
 
 def check_stored_state(path: Path, saved: Arrays, like: Arrays) -> None:
-    """Refuse a checkpoint whose arrays have not the names and forms of the run's own."""
+    """Refuse a checkpoint whose arrays differ in name, shape or type from those of the run."""
 
     def forms(arrays: Arrays) -> dict[str, tuple[tuple[int, ...], bool]]:
         return {name: (np.shape(one)[1:], np.asarray(one).dtype.kind == "f") for name, one in arrays.items()}
@@ -160,10 +160,10 @@ def check_stored_state(path: Path, saved: Arrays, like: Arrays) -> None:
 
 
 def is_longer(config: Config, shorter: Config) -> bool:
-    """Return True if a configuration is another one of the same job made longer."""
+    """Return True if a configuration is a longer version of another one of the same job."""
     job = job_of(config.job)
     names, own, other = job.lengths(config), config.of_job, shorter.of_job
     if not names or names != job.lengths(shorter) or any(getattr(own, name) < getattr(other, name) for name in names):
         return False
     lengthened = replace(shorter, **{job.name: replace(other, **{name: getattr(own, name) for name in names})})
-    return lengthened.sha256("") == config.sha256("")  # who asks has compared the models
+    return lengthened.sha256("") == config.sha256("")  # the caller has compared the models

@@ -1,9 +1,9 @@
-"""Observables of a user's own: functions of a batch of configurations, measured along with those of the program.
+"""User-defined observables: functions of a batch of configurations, measured along with those of the program.
 
-A configuration names each of them as ``module:function``, which is imported, or by the name under which Python gave
-it. Each is given arrays of its own, so that one that writes to them changes nothing for those after it. A file has a
-series for each beside the others, whose further axes are ``<name>_axis_0`` and so on, and says of each which code it
-had. Runs on a ladder add them up at every measurement, beside the rows that they keep.
+A configuration names each of them as ``module:function``, which is imported, or by the name that was used in Python.
+Each function gets its own copies of the arrays, so that writing to them does not affect other functions. A file has a
+series for each observable, whose further axes are ``<name>_axis_0`` and so on, and a number that identifies its code.
+Runs on a ladder also add the observables up at every measurement, in addition to the rows that they keep.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from spinsim.store.contents import COORDINATES, LABELS, MEASUREMENTS, REDUCED, S
 
 Measure = Callable[[Batch], Any]
 Functions = Mapping[str, Measure]
-Given = Functions | str | None  # functions as a call gives them: by name, or as the text of a configuration
-_CODE_BITS: Final = 48  # of a number that tells code, below the version of Python, which compiles it
+Given = Functions | str | None  # functions in the form of a call: by name, or as the text of a configuration
+_CODE_BITS: Final = 48  # bits of the number that identifies code, below the version of Python, which compiles the code
 
 
 def text_of_measure(given: Given) -> str | None:
-    """Returns what a configuration says of functions that a call gives."""
+    """Return the configuration text for the functions of a call."""
     if given is None or isinstance(given, str):
         return given or None
     if not isinstance(given, Mapping):
@@ -65,7 +65,7 @@ def names_of(text: str | None) -> list[str]:
 
 
 def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
-    """Returns the functions that the text of a configuration stands for, by the names of their series."""
+    """Return the functions that the text of a configuration names, by the names of their series."""
     own = dict(given) if isinstance(given, Mapping) else {}
     names = names_of(text)
     for name in own.keys() - set(names):
@@ -105,7 +105,7 @@ def _imported(entry: str) -> Measure:
 
 
 def call_measure(name: str, function: Measure, batch: Batch) -> npt.NDArray[Any]:
-    """Returns what a function makes of a batch, on the host; OwnCodeError where it raises an exception."""
+    """Call a function with a batch and return the values on the host; OwnCodeError if it raises an exception."""
     try:
         with _kept_directory():
             values = function(replace(batch, spins=batch.spins.copy(), beta=copy(batch.beta)))
@@ -119,7 +119,7 @@ def call_measure(name: str, function: Measure, batch: Batch) -> npt.NDArray[Any]
 
 
 def _failure(subject: str, error: BaseException) -> OwnCodeError:
-    own = error.__traceback__ and error.__traceback__.tb_next  # behind the call here
+    own = error.__traceback__ and error.__traceback__.tb_next  # skips the frame of the call here
     said = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".: ")
     trace = "".join(traceback.format_exception(type(error), error, own))
     return OwnCodeError(f"{subject}, {said}: mend the function", trace)
@@ -127,15 +127,15 @@ def _failure(subject: str, error: BaseException) -> OwnCodeError:
 
 @contextlib.contextmanager
 def _kept_directory() -> Iterator[None]:
-    """Go back to the working directory, in which the files of a run lie."""
+    """Return to the working directory after the block, because it holds the run's files."""
     with contextlib.chdir(".") if has_directory() else contextlib.nullcontext():
         yield
 
 
 def code_number(function: Any) -> int:
-    """A number that tells the code of a function, whatever its comments; 0 where it is not Python's.
+    """Return a number that identifies the code of a function, except comments; 0 if it is not a Python function.
 
-    What it calls does not count.
+    Code of functions that it calls does not count.
     """
     while isinstance(function, partial):
         function = function.func
@@ -150,31 +150,31 @@ def code_number(function: Any) -> int:
 
 
 def are_of_other_code(before: int, present: int) -> bool:
-    """True for numbers of different code that one version of Python has compiled."""
+    """True if the numbers belong to different code that the same version of Python compiled."""
     return bool(before and present) and before >> _CODE_BITS == present >> _CODE_BITS and before != present
 
 
 def _parts(code: CodeType, words: str | None = None) -> Iterator[str]:
-    """Everything of which code is made but for its docstring, names of files and numbers of lines."""
+    """Yield all parts of code except its docstring, file names and line numbers."""
     yield code.co_code.hex()
     yield " ".join([*code.co_names, *code.co_varnames, *code.co_freevars])
     for constant in code.co_consts[words is not None and code.co_consts[:1] == (words,) :]:
         if isinstance(constant, CodeType):
             yield from _parts(constant)
-        elif constant is not None:  # which stands in the place of a docstring
+        elif constant is not None:  # None takes the place of a docstring
             yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
-OWN_SERIES: Final = "own observable "  # how the long name of a series begins
-_CODE: Final = "_code"  # behind a function's name, in the name of the attribute that tells its code
-REPLICAS: Final = ("sample", "replica")  # the first axes of what a function returns of an anneal
+OWN_SERIES: Final = "own observable "  # prefix of the long name of a series
+_CODE: Final = "_code"  # suffix of the attribute, named after a function, with its code number
+REPLICAS: Final = ("sample", "replica")  # first axes of what a function returns in an anneal
 
 
 Axes = tuple[str, ...]
 Holder = npt.NDArray[np.integer] | None  # replica at each place of a ladder, (samples, copies, places)
-Rows = dict[str, npt.NDArray[Any]]  # what functions return of a moment, by their names
+Rows = dict[str, npt.NDArray[Any]]  # values that functions return at one moment, by the functions' names
 _BLOCKS: Final = (64, 32, 16)
-_BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks of all observables may take before there are fewer blocks
+_BLOCK_BYTES: Final = 2**26  # largest size of the block sums of all observables before the number of blocks is reduced
 _IN_FILE: Final = {
     "block_sums": "sums over the measurements of a block, averaged over copies",
     "level_sums": "sums of sums over so many consecutive measurements, of their distance from the first value",
@@ -184,10 +184,10 @@ _PARTS: Final = (*_IN_FILE, "level_open", "first_value")
 
 
 class OwnObservables:
-    """The functions of a run, tried on the initial configurations of its engine.
+    """The user-defined functions of a run, tested on the initial configurations of its engine.
 
-    ``axes`` are the first ones of what a function returns, ``REPLICAS`` or those ``on_ladder``; where there is a
-    ladder, it has ``copies`` and inverse temperatures ``beta``.
+    ``axes`` are the first axes of their values: ``REPLICAS``, or those of a ladder. A ladder has ``copies`` and the
+    inverse temperatures ``beta``.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class OwnObservables:
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
         self._xp: ModuleType = np
-        self.arrays: dict[str, Array] = {}  # of the record, one without rows for each function
+        self.arrays: dict[str, Array] = {}  # of the record: one array without rows for each function
         if functions:
             if engine.device_name != "cpu":
                 self._xp = importlib.import_module("cupy")
@@ -227,7 +227,7 @@ class OwnObservables:
             self._checked(name, values)
 
     def in_contents(self, contents: Record) -> Record:
-        """Returns contents that have their arrays too."""
+        """Return contents with the arrays of the observables added."""
         coming = [(name, one) for group in contents.groups.values() for name, one in rows_in(group).items()]
         taken = {name for name, _ in coming} | {axis for _, one in contents.paths() for axis in one.axes}
         taken |= {*COORDINATES, "spins"} | {o.name for o in TABLE}
@@ -243,10 +243,10 @@ class OwnObservables:
     def row(
         self, spins: Spins, number: int, holder: Holder = None, beta: float | None = None, model: Ising | None = None
     ) -> Rows:
-        """Returns what the functions return of a moment, by name; InputError for another form than at first.
+        """Return the values of all functions at one moment, by name; InputError if their form has changed.
 
-        Without a ``holder`` replicas stand in their own order; ``beta`` and ``model`` are the present ones where there
-        is no ladder and where a field changes.
+        Without ``holder``, replicas are in their own order. ``beta`` and ``model`` are the present ones, for runs
+        without a ladder and in a changing field.
         """
         if not self.arrays:
             return {}
@@ -289,8 +289,8 @@ class OwnObservables:
 class OwnSums:
     """Sums of observables over the measurements of a run on a ladder, averaged over copies: blocks and levels.
 
-    Arrays are (samples, blocks or levels, places, ...), likewise without the second axis; the sums are added up as
-    ``cpu_reduction`` adds up those of the program.
+    Arrays are (samples, blocks or levels, places, ...); the first value lacks the second axis. The sums are added up as
+    in ``cpu_reduction``, which serves the program's observables.
     """
 
     def __init__(self, observables: OwnObservables) -> None:
@@ -307,7 +307,7 @@ class OwnSums:
         }
 
     def in_contents(self, contents: Record) -> Record:
-        """Returns contents that have the sums too."""
+        """Return contents with the sums added."""
         if not self._rows:
             return contents
         more, second = contents.copy(), ("own_block", "own_level", "own_level")
@@ -345,7 +345,7 @@ class OwnSums:
                 mean = waiting[:, level] + mean
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays, those that files hold by path."""
+        """Return copies of all arrays; those stored in files are named by path."""
         return {_where(*key): array.copy() for key, array in self._arrays.items()}
 
     def restore(self, saved: Mapping[str, npt.NDArray[Any]], measurements: int) -> None:
@@ -355,12 +355,12 @@ class OwnSums:
 
 
 def _where(name: str, part: str) -> str:
-    """Path of an array that a file holds, or its name in checkpoints."""
+    """Return the path of an array in a file, or its name in checkpoints."""
     return f"{REDUCED}/{name}_{part}" if part in _IN_FILE else f"own_{name}_{part}"
 
 
 def own_sums_in(record: Record) -> dict[str, dict[str, npt.NDArray[np.float64]]]:
-    """Sums of a user's own observables in a record, by name and part; none of older files."""
+    """Return the sums of user-defined observables in a record, by name and part; empty for older files."""
     group = record.group(REDUCED)
     return {
         name: {part: np.asarray(group[f"{name}_{part}"]) for part in _IN_FILE}
@@ -380,7 +380,7 @@ def check_series(path: Path, stored: Record, contents: Record) -> None:
 
 
 def check_code(path: Path, stored: Record, functions: Functions) -> None:
-    """Refuse functions whose code is not that with which the run of a file began."""
+    """Refuse functions whose code has changed since the run of a file began."""
     for name, function in functions.items():
         before = int(stored.group(MEASUREMENTS).attributes.get(f"{name}{_CODE}", 0))
         if are_of_other_code(before, code_number(function)):
@@ -391,10 +391,10 @@ def check_code(path: Path, stored: Record, functions: Functions) -> None:
 
 
 def names_in(record: Record) -> list[str]:
-    """The names of a user's own observables that a record has."""
+    """Names of the user-defined observables in a record."""
     return [name for name, one in record.group(MEASUREMENTS).arrays.items() if one.long_name.startswith(OWN_SERIES)]
 
 
 def measured_in(record: Record) -> dict[str, npt.NDArray[Any]]:
-    """A user's own observables, by their names."""
+    """User-defined observables in a record, by name."""
     return {name: np.asarray(record[f"{MEASUREMENTS}/{name}"]) for name in names_in(record)}

@@ -1,4 +1,4 @@
-"""A run that is ready to begin: its plan, from settings or from a file, carried out in memory or into a file."""
+"""A run that is ready to begin: its plan comes from settings or from a file."""
 
 from __future__ import annotations
 
@@ -49,53 +49,53 @@ from spinsim.store.models import model_of
 
 
 class Saving:
-    """Says when to save: every so many seconds, and when the run is asked to stop."""
+    """Decides when to save: at fixed intervals in seconds, and when the run is asked to stop."""
 
     def __init__(self, every: float) -> None:
         self._every, self._last = every, time.monotonic()
-        self.asked_to_stop = False  # True once a signal has asked to
+        self.asked_to_stop = False  # True after a signal to stop
 
     def due(self) -> bool:
         return self.asked_to_stop or time.monotonic() - self._last >= self._every
 
     def saved(self) -> None:
-        """A checkpoint was written: leave if that was asked for."""
+        """Note that a checkpoint was written; stop if that was requested."""
         self._last = time.monotonic()
         if self.asked_to_stop:
             raise KeyboardInterrupt
 
     def stop(self) -> None:
-        """Ask to save and stop, the first time; stop at once the second time."""
+        """Request to save and stop; a second request stops at once."""
         if self.asked_to_stop:
             raise KeyboardInterrupt
         self.asked_to_stop = True
 
 
-NEVER: Final = Saving(math.inf)  # saving of a run without a file: never
+NEVER: Final = Saving(math.inf)  # for a run without a file
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Who hears how a run goes."""
+    """Callbacks that follow the progress of a run."""
 
     on_stage: Callable[..., None] = lambda stage, updates, done=0: None
-    """Called with the name of what begins, empty for the run itself, its number of spin updates (of a job that has
-    none, of rows) and, of a resumed run, how many of them were done before."""
-    on_updates: OnUpdates = lambda updates: None  # called now and then with the number of these since the last call
+    """Called at the start of a stage with its name (empty for the run itself), its number of spin updates (or of rows,
+    if the job has no updates), and how many of them a resumed run had done before."""
+    on_updates: OnUpdates = lambda updates: None  # called at intervals with the number of these since the last call
     on_warning: Callable[[str], None] = lambda sentence: None  # called with a sentence
     on_parts: Callable[[Callable[[], list[float]]], None] = lambda rates: None
-    """Called with a function that says how fast each device is, in updates/ns, where there are several."""
-    on_note: Callable[[str], None] = lambda words: None  # called with what a search has found so far, a few words
+    """Called, if there are several devices, with a function that returns the rate of each in updates/ns."""
+    on_note: Callable[[str], None] = lambda words: None  # called with the present best of a search, in a few words
     on_size: Callable[[int, str], None] | None = None
-    """Called with the bytes that the finished file takes at most, and words on which measurements have rows."""
-    keeps_rows: bool = True  # True if a run in memory keeps its rows; False where it is only timed
+    """Called with the largest size of the finished file in bytes, and words on which measurements have rows."""
+    keeps_rows: bool = True  # False if a run in memory is only timed and discards its rows
 
 
 SILENT: Final = Watch()
 
 
-Values = Mapping[str, Any]  # of settings, by their names
-OwnMoves = Sequence[tuple[Move, int]]  # moves of a user's own, each with its number of sweeps
+Values = Mapping[str, Any]  # values of settings, by name
+OwnMoves = Sequence[tuple[Move, int]]  # user-defined moves, each with its interval in sweeps
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 AnyPlan = TypeVar("AnyPlan", bound="Plan[Any]")
 
@@ -105,20 +105,20 @@ class Plan(Generic[AnyConfig]):
     """A run that is ready to begin."""
 
     rows_in_words: ClassVar[tuple[str, str]] = "rows", "give fewer"
-    """What rows are called where they do not fit in memory, and how to have fewer."""
+    """Word for rows that do not fit in memory, and advice for having fewer."""
 
     config: AnyConfig  # with every default filled in
-    model: Ising  # model that is simulated
+    model: Ising  # the simulated model
     device: str  # ``cpu`` or ``cuda``
     path: Path  # the run's file
     attributes: dict[str, str] = when_asked()  # root attributes of the file
     extends: str | None = None
-    """``config_sha256`` of the shorter run in the file that this one is to go on with, if any."""
+    """``config_sha256`` of the shorter run in the file that this run extends, if any."""
     start: npt.NDArray[np.int8] | None = None
-    """Initial configurations where they are given, ``int8`` (1 or samples, 1 or replicas, sites)."""
-    moves: OwnMoves = ()  # moves of the user's own between sweeps, each with its number of sweeps
-    measure: Functions | None = None  # observables of the user's own that were given as functions, by name
-    drop_added: bool = False  # True if parts of the file that other programs added may go
+    """Given initial configurations, ``int8`` (1 or samples, 1 or replicas, sites)."""
+    moves: OwnMoves = ()  # user-defined moves between sweeps, each with its interval in sweeps
+    measure: Functions | None = None  # user-defined observables that were given as functions, by name
+    drop_added: bool = False  # True to allow dropping parts of the file that other programs added
 
     def __post_init__(self) -> None:
         if self.solution is not None:
@@ -132,7 +132,7 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def of(cls, config: AnyConfig) -> Self:
-        """Build the model of a configuration, fill in what it leaves out and name the file."""
+        """Build the model of a configuration, fill in its defaults and name the file."""
         given = config.of_job
         check_nameable(getattr(given, "start", STARTS[0]))
         functions_of(getattr(given, "measure", None))
@@ -151,7 +151,7 @@ class Plan(Generic[AnyConfig]):
         return config
 
     def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Any:
-        """The ``execute.Run`` that is about to begin, or to go on from the record of its file."""
+        """Return the ``execute.Run`` that will begin, or continue from the record of its file."""
         raise NotImplementedError
 
     @property
@@ -167,12 +167,12 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def save_every(self) -> int:
-        """Rows of the run for each one at which configurations are saved; 0 where none are."""
+        """Interval in rows between saved configurations; 0 if none are saved."""
         return int(self.config.run.save_configurations)
 
     @property
     def solution(self) -> str | None:
-        """The file that the lowest states are to be written to, in the words of the problem."""
+        """File for the lowest states by the labels of the problem, if requested."""
         path: str | None = getattr(self.config.of_job, "solution", None)
         return path
 
@@ -182,7 +182,7 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def split(self) -> str:
-        """How devices share out the work, in a sentence; empty where there is one."""
+        """Division of the work between devices, in a sentence; empty for one device."""
         sizes, replicas = self.sizes, self.replicas
         update = choose(sizes, replicas or USUAL)
         call_time = call_time_of(update, sizes.sites, replicas, self.round_sweeps)
@@ -194,7 +194,7 @@ class Plan(Generic[AnyConfig]):
 
     @property
     def round_sweeps(self) -> int | None:
-        """Sweeps from one exchange or measurement to the next; None where there are none."""
+        """Sweeps between two exchanges or measurements; None without any."""
         return None
 
     @property
@@ -202,12 +202,12 @@ class Plan(Generic[AnyConfig]):
         return int(self.config.run.number_of_replicas)
 
     def updates(self, replicas: int) -> int:
-        """Attempted spin updates of the whole run with this many replicas of each sample; 0 where it has none."""
+        """Attempted spin updates of the whole run with this number of replicas of each sample; 0 if it has none."""
         return 0
 
 
 def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: bool = False) -> Ising:
-    """The model of a configuration, refused before it is built where it cannot fit in memory."""
+    """Build the model of a configuration; refuse it before if it cannot fit in memory."""
     if config.instance is not None:
         space = read_instance(config.instance)
         return trotter(space, slices, by_term) if slices > 1 else space
@@ -236,14 +236,14 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
 
 
 def _degrees_of_terms(lattice: Lattice, along: tuple[float, ...], slices: int, by_term: bool) -> tuple[int, int] | None:
-    """Returns the bonds of both terms at a site, of space and time or of axes of two strengths; None without terms."""
+    """Return the bonds of both terms at a site: of space and time, or of axes of two strengths. None without terms."""
     if by_term:
         return (lattice.cell.coordination, 2) if len(set(map(abs, along))) == 1 else None
     return degrees_along(along) if slices == 1 else None
 
 
 def dynamics_of(plan: Plan[Any], start: str, zero_acceptance: float) -> Dynamics:
-    """How the replicas of a plan move; the start of one whose configurations are given does not matter."""
+    """Return the dynamics of a plan's replicas; given initial configurations replace ``start``."""
     named: Any = "random" if plan.start is not None else start
     return Dynamics(plan.config.run.seed, named, zero_acceptance, plan.config.run.rng_rounds)
 
@@ -260,7 +260,7 @@ def identify(config: Config, model: Ising) -> tuple[Path, dict[str, str]]:
 
 
 def usual_path(config: Config, name: str, config_sha256: str) -> Path:
-    """Where a run goes that is not told; one that was made by extending a shorter one lies under that one's name."""
+    """Default file of a run; an extended run keeps the file of the shorter run, with its name."""
     usual = Path(f"runs/{config.job}-{name}-{config_sha256[:8]}.h5")
     if job_of(config.job).lengths(config) and not os.path.lexists(usual):
         for path in sorted(usual.parent.glob(f"{glob.escape(usual.name[:-11])}????????.h5")):
@@ -271,7 +271,7 @@ def usual_path(config: Config, name: str, config_sha256: str) -> Path:
 
 
 def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None) -> dict[str, str]:
-    """Root attributes that say what ran."""
+    """Root attributes that identify the run and its program."""
     return {
         "job": config.job,
         "config": config.json(None if config.model.instance is None else described(model)),
@@ -289,24 +289,24 @@ def command_line(typed: Sequence[str]) -> str:
 
 
 def _identities(config: Config, model: Ising) -> dict[str, str]:
-    """SHA-256 of the configuration and of the model; a model that is no lattice by name counts with its content."""
+    """SHA-256 of the configuration and of the model; a model that is not a lattice by name counts with its content."""
     content = model.content_sha256()
     sha256 = config.sha256(content if config.model.instance is not None else None)
     return {"config_sha256": sha256, "model_sha256": content}
 
 
 def as_longer(plan: AnyPlan, attributes: Mapping[str, str]) -> AnyPlan:
-    """A plan that goes on with the shorter run in its file, whose root attributes these are."""
+    """Return the plan as an extension of the shorter run in its file, which has these root attributes."""
     own = plan.attributes
     history = identity.extended_history(attributes, plan.config, own["command"], own["config_sha256"])
     return replace(plan, attributes=own | {"history": history}, extends=attributes["config_sha256"])
 
 
 def as_in_file(plan: AnyPlan, record: Record) -> tuple[AnyPlan, bool]:
-    """A plan as the record of its file has it, and whether nothing is left to do.
+    """Adapt a plan to the record of its file; also return True if nothing is left to do.
 
-    Where the run was made longer since, its plan is that of the longer one; it is done when its own rows are there.
-    Where the file has a shorter one, the plan goes on with that, unless it has met its target.
+    If the run in the file was extended since, the longer run becomes the plan; it is done once this plan's own rows
+    exist. If the file has a shorter run, the plan extends it, unless it has met its target.
     """
     attributes = text_attributes(record)
     rng.check_dynamics(int(attributes["dynamics"]), str(plan.path))
@@ -338,10 +338,10 @@ def plan_resume(
     measure: Functions | None = None,
     drop_added: bool = False,
 ) -> Plan[Any]:
-    """The plan of the run that a file holds, with other settings of its job and its run; None leaves one as it was.
+    """Return the plan of the run in a file, with changed settings of its job and its run; None keeps a setting.
 
     Raises:
-        InputError: for a file without a configuration or of other dynamics, and for changes that it cannot have.
+        InputError: for a file without a configuration or of other dynamics, and for changes that are impossible.
     """
     record = read(path)
     attributes, model, start = text_attributes(record), model_of(record), record.get(f"{START}/spins")
@@ -354,7 +354,7 @@ def plan_resume(
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))
     job = job_of(config.job)
     changes, run = (_typed(given, tables_of(job.config)[table]) for given, table in ((changes, job.name), (run, "run")))
-    if met:  # so that no longer search has anything left to do
+    if met:  # a longer search has nothing left to do
         changes = {name: value for name, value in changes.items() if name not in LENGTHS}
     config = job.changed(replace(config, run=replace(config.run, out=str(path), **run)), changes, path)
     device = resolve_device(config.run.device, config.run.gpus)
@@ -365,6 +365,6 @@ def plan_resume(
 
 
 def _typed(given: Values, settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Values of a call as the settings' types, so that 310 and 310.0 seconds are one run; NumPy's numbers serve too."""
+    """Convert values of a call to the settings' types, so that 310 and 310.0 seconds are one run; NumPy too."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: settings[name].typed(value) if name in settings else value for name, value in plain.items()}

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar with the share done and the time left, how fast it was, how long it will take."""
+"""Progress of a run: a bar with the share done and the time left, its rate, and estimates of its duration."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress, Task
 
 COMPILING: Final = "compiling kernels (once)"
-PATIENCE: Final = 1.0  # seconds of compiling before a line says so
-MOST_NAMED: Final = 4  # devices of which each is named with its rate; of more, the slowest and the fastest are
+PATIENCE: Final = 1.0  # seconds of compiling until a line reports it
+MOST_NAMED: Final = 4  # up to this number, each device is named with its rate; otherwise the slowest and the fastest
 
 
 @contextmanager
 def compiling_told(silent: bool = False) -> Iterator[None]:
-    """Print a line, once, when kernels have been compiled for a while, where there is no terminal with a bar.
+    """Print a line, once, after kernels have been compiled for a while, if there is no terminal with a bar.
 
-    The line stands on standard error. Finding GPU kernels on disk, which CuPy does not tell from compiling, is shorter.
+    The line goes to standard error. CuPy does not distinguish loading GPU kernels from disk from compiling, but loading
+    takes less time.
     """
     if silent or _is_seen():
         yield
@@ -55,11 +56,11 @@ def compiling_told(silent: bool = False) -> Iterator[None]:
 
 
 class Bar:
-    """Counts what a run has done and shows it on a terminal's standard error or in a notebook; silent elsewhere.
+    """Progress bar on a terminal's standard error or in a notebook; elsewhere it only counts.
 
-    While kernels are compiled, the bar says so and nothing else. It counts spin updates, and the time from when the
-    engine was ready; a pre-run, what a resumed run had done before and the time of compiling do not count. With
-    ``rows`` it counts finished rows of a file, each of which takes its own time.
+    While kernels are compiled, the bar only shows that. It counts spin updates, and the time since the engine was
+    ready. Pre-runs, earlier work of a resumed run and compile time do not count. With ``rows`` it counts finished rows
+    of a file, which can differ in duration.
     """
 
     def __init__(self, silent: bool = False, rows: bool = False) -> None:
@@ -81,14 +82,14 @@ class Bar:
             self._compiling = self._bar.add_task(COMPILING, total=None, visible=False, about="")
 
     def begin(self, stage: str, total: int, done: int = 0) -> None:
-        """Start the bar and the clock anew for what comes now: how much that is, and how much of it was done before."""
+        """Restart the bar and the clock for a new stage, with its total amount of work and the part done before."""
         self._done, self._began = 0, None
         if self._bar is not None:
             self._bar.reset(self._task, total=total, completed=done, description=stage)
         self._show()
 
     def advance(self, count: int) -> None:
-        """Count what is finished; the first call, of none, starts the clock."""
+        """Count finished work; the first call, with 0, starts the clock."""
         if self._began is None:
             self._began = seconds_without_compiling()
         self._done += count
@@ -98,7 +99,7 @@ class Bar:
         self._show(description=words)
 
     def watch_parts(self, rates: Callable[[], list[float]]) -> None:
-        """Take what says how fast each of several devices is."""
+        """Set the function that returns the rate of each of several devices."""
         self._rates = rates
 
     def _show(self, **fields: Any) -> None:
@@ -123,7 +124,7 @@ class Bar:
 
     @property
     def rate(self) -> float | None:
-        """Updates per nanosecond of the run so far, None where rows are counted."""
+        """Updates per nanosecond of the run so far; None if rows are counted."""
         return None if self._counts_rows else self._done / max(self.seconds, 1e-9) / 1e9
 
     @property
@@ -166,17 +167,17 @@ def _is_seen() -> bool:
     return Console().is_jupyter
 
 
-ENOUGH: Final = 1.0  # seconds of a run that tell how long all of it takes
+ENOUGH: Final = 1.0  # seconds of a run that suffice for an estimate
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class RunEstimate(NamedTuple):
-    """Time and room that a run will take."""
+    """Time and file size that a run will take."""
 
-    seconds: float | None  # from when its engine is ready to its end; None of a search, whose end nobody knows
+    seconds: float | None  # from the ready engine to the end; None for a search, whose end is unknown
     rate: float  # attempted spin updates per nanosecond
-    file_bytes: int  # size of its finished file at most; what can be compressed takes less
-    rows: str  # which measurements its series have, in words; empty where they have all
+    file_bytes: int  # largest size of its finished file; compressible data take less
+    rows: str  # which measurements its series have, in words; empty if they have all
 
     @property
     def lines(self) -> list[str]:
@@ -206,9 +207,10 @@ def duration(seconds: float) -> str:
 
 
 class Timing:
-    """Learns from the updates of a run as they come how fast it is.
+    """Estimates the rate of a run from its updates as they come.
 
-    ``on_rate`` is called once with the seconds that all of the run takes, None of a search, and the rate, when known.
+    ``on_rate`` is called once, when the rate is known, with the seconds of the whole run (None for a search)
+    and the rate.
     """
 
     def __init__(self, on_rate: Callable[[float | None, float], None]) -> None:
@@ -217,7 +219,7 @@ class Timing:
         self._is_run, self._is_told = False, False
 
     def begin(self, stage: str, updates: int, done: int = 0) -> None:
-        """Take in the stage that begins: the run itself has no name."""
+        """Begin a stage; the run itself has no name."""
         self._is_run, self._total, self._before, self._moments = not stage, updates, done, []
 
     def advance(self, updates: int) -> None:
@@ -233,7 +235,7 @@ class Timing:
 
     @property
     def rate(self) -> float:
-        """Updates per nanosecond in the later half of the time so far, as a run begins slowly; 0 before any."""
+        """Updates per nanosecond in the later half of the time so far, because a run begins slowly; 0 before any."""
         if not self._moments:
             return 0.0
         (began, _), (now, done) = self._moments[0], self._moments[-1]
@@ -248,9 +250,9 @@ class _EnoughError(Exception):
 
 
 def estimated(plan: Plan[Any]) -> RunEstimate:
-    """Time the beginning of a run, keeping no row and writing nothing, and say what all of it will take.
+    """Time the beginning of a run, without keeping rows or writing files, and estimate the whole run.
 
-    A ladder that is to be placed is placed first.
+    A ladder that a pre-run places is placed first.
     """
     numbers: dict[str, Any] = {}
 

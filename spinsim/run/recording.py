@@ -1,4 +1,4 @@
-"""What a run has measured so far, in memory, as the record that its file or its result holds."""
+"""The data of a run so far, in memory, in the form of the record for its file or its result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spinsim.store.segments import LISTED, Segment, Stored, listed
 if TYPE_CHECKING:
     from spinsim.run.plan import Plan
 
-CHECKPOINT: Final = "checkpoint"  # the group of the state from which a run goes on
+CHECKPOINT: Final = "checkpoint"  # group of the state from which a run continues
 CONVENTIONS: Final = {
     "schema": SCHEMA,
     "hamiltonian": "H = - sum over bonds J s_i s_j - sum over sites h s_i, s = +1 or -1, each bond once",
@@ -35,23 +35,24 @@ CONVENTIONS: Final = {
     "exact sums; rounded says whether values as given were changed for that, rounding_error by how much at most",
     "correlation_length": "xi = sqrt(<m^2> / <|m(k)|^2> - 1) / (2 sin(k / 2)), k = 2 pi / L along the longest axes",
 }
-SEGMENTED: Final = 2**26  # bytes of the rows of a group beyond which its file has them in segments
+SEGMENTED: Final = 2**26  # bytes of a group's rows above which its file stores them in segments
 _PENDING: Final = 2**28  # bytes of rows that wait for their segment
-_OF_ATTRIBUTE: Final = 2**13  # bytes of the state below which an array is an attribute, which is written faster
+_OF_ATTRIBUTE: Final = 2**13  # bytes of an array of the state below which it is stored as an attribute, which is faster
 _STATE: Final = "state to go on from, for spinsim itself"
 ELSEWHERE: Final = "elsewhere"
-"""The attribute with the paths of arrays of the state that stand elsewhere in the record and are not stored twice."""
+"""Attribute with the paths of arrays of the state that are stored elsewhere in the record, to avoid a second copy."""
 
 
 class TimedError(Exception):
-    """A run of which nothing is kept has ended."""
+    """Raised at the end of a run that is only timed and keeps nothing."""
 
 
 class Recording:
     """Rows and sums of a run under way; ``save`` writes them into its file, if it has one.
 
     ``contents`` is the record of the run without its rows. Rows of large groups go into segments of the file.
-    ``in_words`` names rows in a refusal and says how to have fewer; ``keeps_rows`` is False where a run is only timed.
+    ``in_words`` is a word for rows in messages, and advice for having fewer. ``keeps_rows`` is False if a run is only
+    timed.
     """
 
     def __init__(
@@ -72,14 +73,13 @@ class Recording:
         self._segmented: dict[str, _Pending] = {}
         self._kept: dict[str, dict[str, npt.NDArray[Any]]] = {}
         self._is_in_file = False
-        self._attributes: dict[str, str] | None = None  # of the file that the run goes on in
+        self._attributes: dict[str, str] | None = None  # of the file in which the run continues
 
     @contextlib.contextmanager
     def in_file(self, stored: Record | None, thin: int = 1, in_segments: bool = True) -> Iterator[None]:
-        """Record into the file of the plan, a new one where ``stored`` is None; else its rows are taken over.
+        """Record into the file of the plan: a new file if ``stored`` is None, otherwise its rows are taken over.
 
-        Of a run that was made longer one of ``thin`` rows is kept. ``in_segments`` is False where rows may be written
-        again.
+        For an extended run, one of ``thin`` rows is kept. ``in_segments`` is False if rows may be rewritten.
         """
         self._is_in_file = True
         for name, group in self._growing.items():
@@ -108,16 +108,16 @@ class Recording:
 
     @property
     def rows(self) -> int:
-        """Rows so far."""
+        """Number of rows so far."""
         return self._rows
 
     def column(self, path: str) -> npt.NDArray[Any]:
-        """All rows of an array by its path, those to come among them."""
+        """All rows of the array at a path, including rows still to come."""
         group, _, name = path.rpartition("/")
         return self._kept[group][name]
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Take in the row of number ``row["step"]``, a value by name for each array that has a row there."""
+        """Add row number ``row["step"]``, a value by name for each array with this row."""
         if not self._kept and not self._segmented:
             self._make_room()
         if not self._keeps_rows:
@@ -137,7 +137,7 @@ class Recording:
                 values[number - 1] = row[key]
 
     def write_rows(self, first: int, series: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take in consecutive rows, the first of which has a number; arrays by name, (rows, ...)."""
+        """Add consecutive rows from number ``first`` on; arrays by name, (rows, ...)."""
         number = len(next(iter(series.values())))
         if self._segmented or any(every > 1 for every in self._every.values()):
             for k in range(number):
@@ -152,7 +152,7 @@ class Recording:
                     values[first : first + number] = series[name]
 
     def save(self, state: Arrays, wait: bool = True) -> None:
-        """Write all so far into the file, with the state from which the run goes on."""
+        """Write all data so far into the file, with the state from which the run can continue."""
         if self.file is not None:
             self._take(state)
             for pending in self._segmented.values():
@@ -160,11 +160,11 @@ class Recording:
             self.file.write(self.record(state), wait)
 
     def _take(self, arrays: Arrays) -> None:
-        """Take in those arrays that have a path; they may not change later."""
+        """Add the arrays that are named by a path; they may not change later."""
         self._sums.update({path: array for path, array in arrays.items() if "/" in path})
 
     def end(self, arrays: Arrays, state: Arrays | None = None, is_finished: bool = True) -> Record:
-        """Return the record of the run with arrays by path, which its file has then; with ``state`` it may go on."""
+        """Return the final record of the run, also written to its file; with ``state`` the run may be extended."""
         if not self._keeps_rows:
             raise TimedError
         self._take(arrays)
@@ -183,7 +183,7 @@ class Recording:
             pending.number += 1
 
     def record(self, state: Arrays | None = None) -> Record:
-        """All so far as a record; that of a run in a file has its model and the state to go on from too."""
+        """Return all data so far as a record; of a run in a file, also its model and the state to continue from."""
         if not self._kept and not self._segmented:
             self._make_room()
         record = Record(self._root() if self._is_in_file else self._root)  # a file is written while these may change
@@ -192,7 +192,7 @@ class Recording:
         for name, group in self._contents.groups.items():
             known = (f"{name}/{key}" in self._sums or _is_known(key, one) for key, one in group.arrays.items())
             if any(known) or (name == BEST and self._is_in_file):
-                record.groups[name] = self._group(name, group)  # others are sums of a run that has not begun
+                record.groups[name] = self._group(name, group)  # left out: sums of a run that has not begun
         if state is not None and self.file is not None:
             elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
             own = {_name_of(name): np.asarray(array) for name, array in state.items() if name not in elsewhere}
@@ -209,7 +209,7 @@ class Recording:
         return {name: value for name, value in self._root().items() if name != "finished"}
 
     def _group(self, name: str, group: Record) -> Record:
-        """A group with all so far; the first one says too what ran, as its readers may open it alone."""
+        """Return a group with all data so far; the first group also has the run's attributes, for separate use."""
         attributes, segmented, arrays = group.attributes, self._segmented.get(name), dict[str, Array]()
         rows = self._rows // every_of(group)
         if segmented is not None:
@@ -229,7 +229,7 @@ class Recording:
         return Record((lambda: self._origin() | attributes) if is_first else attributes, arrays)
 
     def _take_over(self, stored: Record, thin: int) -> None:
-        """Go on from the rows of a file, of which one of ``thin`` is kept where the run was made longer."""
+        """Continue from the rows of a file; for an extended run, one of ``thin`` rows is kept."""
         named = () if self._plan.extends is None else ("config", "config_sha256", "history")
         attributes = files.text_attributes(stored) | {name: self._plan.attributes[name] for name in named}
         self._attributes = {name: value for name, value in attributes.items() if name != "finished"}
@@ -257,12 +257,12 @@ class Recording:
         self._sums = {path: stored[path] for path, one in self._contents.paths() if is_to_come(one) and path in stored}
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
-        """The state from which the run of the file goes on; None before the first."""
+        """Return the state from which the run of the file continues; None before the first checkpoint."""
         return None if self.file is None else checkpoint_of(self.file.record)
 
 
 def _is_known(name: str, array: Array) -> bool:
-    """True if an array has rows, or values from the beginning that are no coordinates of others."""
+    """True if an array has rows, or initial values that are not coordinates."""
     return not is_to_come(array) and array.axes != (name,)
 
 
@@ -272,12 +272,12 @@ def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
 
 
 def _name_of(path: str) -> str:
-    """Name in a checkpoint of an array that the record has otherwise."""
+    """Return the name in a checkpoint of an array with this path."""
     return path.replace("/", ".")
 
 
 def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:
-    """The state that a record holds, with the arrays that stand elsewhere in it; None without one."""
+    """Return the state in a record, including arrays that are stored elsewhere in it; None without a checkpoint."""
     if CHECKPOINT not in record.groups:
         return None
     group = record.groups[CHECKPOINT]
@@ -288,7 +288,7 @@ def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:
 
 
 class _Pending:
-    """Rows of a group that go into segments."""
+    """Rows of a group that wait for their segment."""
 
     def __init__(self, name: str, group: Record) -> None:
         self.group, self.waiting, self.nbytes = name, list[dict[str, Any]](), 0
@@ -301,7 +301,7 @@ class _Pending:
         return sum(one.rows for one in self.segments)
 
     def take_over(self, segments: list[Segment], keeps_rows: bool) -> None:
-        """Go on after the segments of a file, none of which is written a second time."""
+        """Continue after the segments of a file, which are not rewritten."""
         self.segments = segments if keeps_rows else []
         self.number = 1 + max((one.number for one in segments), default=-1)
 
@@ -311,13 +311,13 @@ class _Pending:
         self.nbytes += sum(value.nbytes for value in own.values())
 
     def taken(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the rows that wait, which are to be written now."""
+        """Return the waiting rows, which must be written now, and forget them."""
         rows, self.waiting, self.nbytes = self.waiting, [], 0
         return {name: np.stack([row[name] for row in rows]) for name in self._types}
 
 
 def _named(values: Any) -> Array:
-    """An array of a checkpoint, with axes named by their lengths, as netCDF asks for names."""
+    """Return an array of a checkpoint with axes named by their lengths, because netCDF requires names."""
     values = np.asarray(values)
     axes = []
     for axis, length in enumerate(values.shape):

@@ -1,4 +1,4 @@
-"""When a search for low states ends: its targets are met, or its time is up."""
+"""The end of a search for low states: its targets are met, or its time is up."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def targets_of(model: Ising, text: str | None) -> Array | None:
     return check_targets(model, read_grid("target", text, "a number, or one for each sample: -540,-538", any_sign=True))
 
 
-GROUP: Final = "search"  # the group of the outcome of a search that was one run
-LENGTHS: Final = ("time_limit", "anneals")  # the settings that say how long a search may be
+GROUP: Final = "search"  # group of the outcome of a search that is a single run
+LENGTHS: Final = ("time_limit", "anneals")  # settings that limit the length of a search
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a search, whatever it did until it ended.
+    """Outcome of any kind of search.
 
     Attributes:
-        done: How much was done in all, in the unit of ``UNIT``; files have it all in ``GROUP``.
-        elapsed: Seconds of the whole search, without the compiling of kernels.
-        target: Target of each sample in the problem's own terms, (samples,); None where there was none.
-        met_seconds: Time at which each sample's target was met, (samples,), NaN where it was not.
-        met_after: How much was begun by then, ``int64`` (samples,), -1 where it was not.
+        done: Amount of work done in all, in units of ``UNIT``; files have it in ``GROUP``.
+        elapsed: Seconds of the whole search, not counting the compiling of kernels.
+        target: Target of each sample in the problem's own terms, (samples,); None without a target.
+        met_seconds: Time at which each sample's target was met, (samples,); NaN if it was not.
+        met_after: Amount of work begun by then, ``int64`` (samples,); -1 if it was not met.
     """
 
     UNIT: ClassVar[str]
@@ -70,7 +70,7 @@ class Outcome:
 
     @classmethod
     def series(cls) -> tuple[Series, ...]:
-        """Datasets of a file that are written again and again, named as the attributes are."""
+        """Datasets of a file that are rewritten at checkpoints, named like the attributes."""
         units = f"{cls.UNIT}s"
         return (
             *cls.OWN,
@@ -82,13 +82,13 @@ class Outcome:
 
     @classmethod
     def of(cls, values: Arrays, target: Array | None) -> Self:
-        """Returns the outcome that arrays by the names of attributes say."""
+        """Return the outcome from arrays, named like the attributes."""
         own: dict[str, Any] = {name: array if array.ndim else array.item() for name, array in values.items()}
         return cls(target=target, **own)
 
     @classmethod
     def read(cls, record: Record) -> Self | None:
-        """Returns the outcome that a record holds, None of a run that is no search of this kind."""
+        """Return the outcome in a record, or None for a run that is no search of this kind."""
         if cls.GROUP not in record.groups:
             return None
         group = record.groups[cls.GROUP]
@@ -96,7 +96,7 @@ class Outcome:
         return cls.of(values, group.get("target"))
 
     def verdict(self, model: Ising, lowest: Array) -> str:
-        """One line that says if the targets were met, by lowest energies (samples,); empty without targets."""
+        """Return one line on whether lowest energies (samples,) met the targets; empty without targets."""
         if self.target is None:
             return ""
         done = count(int(self.met_after.max()) if self.is_met else self.done, self.UNIT)
@@ -112,10 +112,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Searched(Outcome):
-    """Outcome of a search that was one run, in sweeps: before the first measurement and of all starts.
+    """Outcome of a search that is a single run, in sweeps, including those before the first measurement and all starts.
 
     Attributes:
-        restarts: How often it began anew; None where it never does so.
+        restarts: Number of restarts; None if the search never restarts.
     """
 
     UNIT = "sweep"
@@ -132,14 +132,14 @@ class Searched(Outcome):
 def search_group(
     kind: type[Outcome], lengths: Mapping[str, int], target: Array | None, without: tuple[Series, ...] = ()
 ) -> Record:
-    """The group of a kind of search, but for some of its series, and the target of each sample."""
+    """Return the group of a kind of search, without some of its series, and with the target of each sample."""
     words = "target, a cut or an energy with its constant"
     given = {} if target is None else {"target": RecordArray(np.array(target), ("sample",), words)}
     return group_of([one for one in kind.series() if one not in without], lengths, given)
 
 
 def has_met_target(record: Record) -> bool:
-    """True if a record is of a finished search that has met its targets."""
+    """True if a record belongs to a finished search that has met its targets."""
     if "finished" not in record.attributes:
         return False
     groups = [record.groups[name] for name in (GROUP, "anneals") if name in record.groups]
@@ -147,12 +147,12 @@ def has_met_target(record: Record) -> bool:
 
 
 class Search:
-    """Says when a search ends, and knows since when each sample's target is met.
+    """Decides when a search ends, and records when each sample's target is met.
 
-    The clock stands still while kernels are compiled, and counts what was done before a run was interrupted.
+    The clock stands still while kernels are compiled, and includes the time before an interruption.
 
-    ``target`` and ``time_limit`` are settings of its job; ``on_note`` is called with the best value of a single sample,
-    in words, whenever a better one is met. ``group`` is that of the outcome.
+    ``target`` and ``time_limit`` are settings of the job. For a single sample, ``on_note`` is called with each new best
+    value, in words. ``group`` is the group of the outcome.
     """
 
     group: ClassVar[str] = GROUP
@@ -163,8 +163,8 @@ class Search:
         self._model, self.target, self._on_note = model, targets_of(model, target), on_note
         self._lowest_met = math.inf
         self._limit = math.inf if time_limit is None else time_limit
-        self.met_seconds = np.full(model.samples, np.nan)  # when each sample's target was met, NaN until then
-        self.met_after = np.full(model.samples, -1)  # the caller's work that was done by then, -1 until then
+        self.met_seconds = np.full(model.samples, np.nan)  # time at which each sample's target was met, NaN until then
+        self.met_after = np.full(model.samples, -1)  # the caller's amount of work done by then, -1 until then
         self._before, self._began = 0.0, seconds_without_compiling()
 
     def begin(self) -> None:
@@ -186,10 +186,10 @@ class Search:
         return self.is_met or self.is_late()
 
     def look(self, energy: Array, after: int) -> None:
-        """Take in energies (samples, replicas), of states that are kept, after so much was done."""
+        """Take in energies (samples, replicas) of states that are kept, after this amount of work."""
         lowest = energy.min(axis=1)
         if self._model.samples == 1:
-            if not lowest[0] < self._lowest_met:  # what is no better meets nothing new
+            if not lowest[0] < self._lowest_met:  # only a lower energy can meet anything new
                 return
             self._lowest_met = float(lowest[0])
             self._on_note(f"best {value_name(self._model)} {float(value_of(self._model, self._lowest_met)):.10g}")
@@ -198,7 +198,7 @@ class Search:
             self.met_seconds[new], self.met_after[new] = self.elapsed, after
 
     def outcome(self, done: int, **others: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-        """Arrays of the outcome by path, after so much was done; ``others`` are by name."""
+        """Return the arrays of the outcome by path, after this amount of work; ``others`` are named without a path."""
         met = {"met_seconds": self.met_seconds.copy(), "met_after": self.met_after.copy()}
         values = {"done": np.array(done, np.int64), "elapsed": np.array(self.elapsed), **met, **others}
         return {f"{self.group}/{name}": array for name, array in values.items()}
@@ -220,24 +220,24 @@ _MOST_DOUBLINGS: Final = 40
 
 
 def seed_of_start(seed: int, number: int) -> int:
-    """Seed of the start of this number in a run of a seed, which is that of the run for the first."""
+    """Return the seed of a start, by its number; the first start has the seed of the run."""
     return rng.derived_seed(seed, number, rng.Stream.RESTART) if number else seed
 
 
 class Restarts:
-    """Number of restarts so far, and when the next one is due.
+    """Counts restarts, and decides when the next one is due.
 
-    A start ends once no sample has met a state lower than all before in this start for ``after`` sweeps. Each later
-    start waits twice as long, so that a wait that is too short costs a search no more than a factor.
+    A start ends when for ``after`` sweeps no sample has met a state lower than all before in this start. Each later
+    start waits twice as long, so that too short a wait slows a search by no more than a factor.
     """
 
     def __init__(self, after: int, samples: int) -> None:
-        self.number, self.before = 0, 0  # restarts so far, and sweeps of all earlier starts
+        self.number, self.before = 0, 0  # number of restarts, and sweeps of all earlier starts
         self._after, self._since = after, 0
         self._lowest = np.full(samples, np.inf)
 
     def look(self, lowest: npt.NDArray[np.float64], sweeps: int) -> None:
-        """Take in the lowest energy of each sample, (samples,), after so many sweeps of the present start."""
+        """Take in the lowest energy of each sample, (samples,), after this number of sweeps of the present start."""
         if (lowest < self._lowest).any():
             self._since = sweeps
             np.minimum(self._lowest, lowest, out=self._lowest)
@@ -252,7 +252,7 @@ class Restarts:
         self._lowest[:] = np.inf
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """All so far, as checkpoints hold it; nothing where there are no restarts."""
+        """Return the state for checkpoints; empty if there are no restarts."""
         if not self._after:
             return {}
         numbers = (np.array(value, np.int64) for value in (self.number, self.before, self._since))

@@ -1,6 +1,6 @@
-"""Series that do not grow with a run: which rows of a long run on a ladder its file keeps, and the sums beside them.
+"""Series of bounded size: which rows of a long run on a ladder its file keeps, and sums over all measurements.
 
-The group /reduced holds the arrays of ``engine.measuring.reduction``, from which every statistic of such a run follows.
+The group /reduced holds the arrays of ``engine.measuring.reduction``. Every statistic of such a run follows from them.
 """
 
 from __future__ import annotations
@@ -75,22 +75,22 @@ _STORED: Final = {
         "likewise of terms of pairs",
     ),
 }
-"""Arrays that a file holds, with their axes and what they are; * stands for the axis of the ladder. Checkpoints hold
-the others too."""
+"""Arrays in a file, with their axes and descriptions; * stands for the axis of the ladder. Checkpoints hold further
+arrays."""
 _NAMED: Final = ("term", "term_by_copy", "term_followed", "term_judged", "energy_row", "energy_pair_row")
-"""Axes along terms, whose names are among the labels of the group."""
+"""Axes along terms; the labels of the group list the names of the terms."""
 _WANTED: Final = {"full": "correlations", "even": "even_correlations", "magnetization_modes": "magnetization_modes"}
-"""Fields of ``Quantities`` by the settings that ask for them, which are attributes of the group."""
+"""Fields of ``Quantities``, each with the setting that requests it; the settings are attributes of the group."""
 _ENERGIES: Final = ("energy", "action", "correlation_in_time")
-"""Series that are kept beside any others: the energy, or of quantum runs what it is made of, with the axis of times."""
+"""Series that are always kept: the energy, or the parts of it in quantum runs, with the axis of times."""
 _OF_LIMIT: Final = 4
-"""Part of the limit that thinned series may take: statistics follow from the sums, and the rows are for looking at."""
+"""Fraction of the limit for thinned series, as its inverse: statistics follow from the sums, rows are for viewing."""
 
 
 class Keeping(NamedTuple):
-    """Rows that a run keeps."""
+    """Choice of the rows that a run keeps."""
 
-    stride: int = 1  # measurements for each row, a power of two; 0 where no row is kept
+    stride: int = 1  # measurements for each row, a power of two; 0 if no row is kept
     names: tuple[str, ...] | None = None  # series that are kept, None for all
 
     def has_row(self, number: int) -> bool:
@@ -100,7 +100,7 @@ class Keeping(NamedTuple):
         return measurements // self.stride if self.stride else 0
 
     def among(self, first: int, measurements: int) -> slice:
-        """Which of so many measurements from number ``first`` on have rows."""
+        """Slice of the measurements that have rows, among ``measurements`` ones from number ``first`` on."""
         return slice((-first - 1) % self.stride, measurements, self.stride) if self.stride else slice(0, 0, 1)
 
 
@@ -109,7 +109,7 @@ EVERYTHING: Final = Keeping()
 
 
 def keeping_of(contents: Record, measurements: int, series: str, limit: float | None, save_every: int) -> Keeping:
-    """Return which rows a new run keeps, of ``series`` (all, none or names) within ``limit`` megabytes."""
+    """Return the rows that a new run keeps, of ``series`` (all, none or names) within ``limit`` megabytes."""
     if series == NONE:
         if save_every:
             raise InputError("series none keeps no rows for save_configurations: keep a series, or save none")
@@ -121,7 +121,7 @@ def keeping_of(contents: Record, measurements: int, series: str, limit: float | 
 
 
 def _stride(stride: int, contents: Record, measurements: int, most: float, save_every: int) -> int:
-    """Return a multiple of a stride at which series take their part of the bytes that are allowed, ``most``."""
+    """Return a multiple of a stride at which series take their fraction of the allowed bytes, ``most``."""
     while room_of(contents, measurements // stride) > most / _OF_LIMIT and not save_every % (2 * stride):
         stride *= 2
     return stride
@@ -137,7 +137,7 @@ def _names(series: str, contents: Record) -> tuple[str, ...]:
 
 
 def with_names(contents: Record, names: tuple[str, ...] | None) -> Record:
-    """Return contents with some of its series, those that say where a row stands, and those that energies come from."""
+    """Return contents with only the named series, the coordinates of rows, and the series for energies."""
     if names is None:
         return contents
     wanted, some = {*names, *_ENERGIES}, contents.copy()
@@ -151,7 +151,7 @@ def with_names(contents: Record, names: tuple[str, ...] | None) -> Record:
 def sums_group(
     reduced: Reduced, stride: int, axis: str, ladder: Array, wanted: Quantities, measure_every: int
 ) -> Record:
-    """Return the group of the sums before there are any; their last axis is that of the ladder."""
+    """Return the group of the sums before the first measurement; their last axis is that of the ladder."""
     names = [term.name for term in reduced.terms]
     energies = () if reduced.energies is None else reduced.energies.terms
     chosen = zip(
@@ -172,21 +172,21 @@ def sums_group(
 
 
 def _where(name: str) -> str:
-    """Path of an array that a file holds, or its name in checkpoints."""
+    """Return the path of an array in a file, or its name in checkpoints."""
     return f"{REDUCED}/{name}" if name in _STORED else f"{REDUCED}_{name}"
 
 
 def _stored(reduced: Reduced) -> dict[str, tuple[tuple[int, ...], type]]:
-    """Return the shapes and types of the arrays that a file holds, by name."""
+    """Return the shapes and types of the arrays in a file, by name."""
     arrays = reduced.arrays()
     return {name: arrays[name] for name in _STORED if name in arrays}
 
 
 def run_sums_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quantities], Reduced]) -> RunSums | None:
-    """Return what a result has of the sums of a record, None of a search and before the first checkpoint.
+    """Return the sums in a record for its result; None for a search and before the first checkpoint.
 
-    ``reduced`` returns what a run adds up that measures some quantities, of which ``times`` are those of the record. Of
-    pooled runs sizes were chosen by the samples of one of them.
+    ``reduced`` returns the sums of a run from its measured quantities; ``times`` are the record's correlation times. In
+    pooled runs, the sizes of arrays follow from the samples of a single run.
     """
     if REDUCED not in record.groups:
         return None
@@ -201,7 +201,7 @@ def run_sums_in(record: Record, times: tuple[int, ...], reduced: Callable[[Quant
 
 
 def keeping_in(record: Record) -> Keeping | None:
-    """Return the rows that the run of a record keeps; None where it was cut short before its first checkpoint."""
+    """Return the rows that the run of a record keeps; None if it was interrupted before its first checkpoint."""
     if REDUCED not in record.groups:
         return None
     group, measured = record.groups[REDUCED], record.group(MEASUREMENTS).arrays
@@ -210,7 +210,7 @@ def keeping_in(record: Record) -> Keeping | None:
 
 
 def longer(stored: Keeping, contents: Record, measurements: int, limit: float | None, save_every: int) -> Keeping:
-    """Return the rows that a run keeps whose file was begun: all, or every second, fourth, ... of those it has."""
+    """Return the rows that an extended run keeps: all, or every second, fourth, ... of those in its file."""
     if not stored.stride or limit is None:
         return stored
     if stored.stride == 1 and room_of(contents, measurements) <= limit * 1e6:
@@ -221,19 +221,19 @@ def longer(stored: Keeping, contents: Record, measurements: int, limit: float | 
 class MeasurementSums:
     """Adds up the measurements of a run as they are made, once its ladder is set."""
 
-    reduction: Reduction  # what the engine adds up with, once tempering has called this
+    reduction: Reduction  # the engine's adder; set when tempering calls this object
 
     def __init__(self, reduced: Reduced, keeping: Keeping, all_frames: bool = False, together: bool = False) -> None:
         self.reduced, self._together = reduced, together
         self._is_yielded = (lambda number: True) if all_frames else keeping.has_row
 
     def __call__(self, engine: Any) -> Adding:
-        """Return what tempering is to do with the measurements of an engine, whose ladder is set."""
+        """Return what tempering should do with the measurements of an engine, whose ladder is set."""
         self.reduction = engine.reduction(self.reduced)
         return Adding(self.reduction, self._is_yielded, self._together)
 
     def record_lowest(self, best: Best) -> None:
-        """Take over the lowest states that were found where measurements are made."""
+        """Copy the lowest states that were found at measurements to ``best``."""
         lowest = self.reduction.lowest()
         best.energy[...] = lowest.energy
         for sample in lowest.changed.tolist():
@@ -243,7 +243,7 @@ class MeasurementSums:
                 best.spins[sample] = lowest.spins(sample)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all arrays, those that files hold by path."""
+        """Return all arrays; those stored in files are named by path."""
         begun = self.reduction.measurements > 0
         arrays = self.reduction.state() if begun else empty_arrays(self.reduced)
         return {_where(name): array for name, array in arrays.items()}

@@ -33,15 +33,15 @@ class AnnealFrame(NamedTuple):
     step: int  # index of the temperature, from 0
     temperature: float  # in the unit of the couplings
     measured: Measurement  # energies and magnetisations at the end of the step
-    field: float = 0.0  # uniform field that was added to the model's own; its energy is among those measured
+    field: float = 0.0  # uniform field that was added to the model's own; ``measured`` includes its energy
     gamma: float | None = None  # transverse field of a quantum anneal
     mean_slice_energy: npt.NDArray[np.float64] | None = None
-    """Mean energy of the slices of each replica, (samples, replicas)."""
+    """Mean energy over the slices of each replica, (samples, replicas)."""
 
 
 @public
 def temperature_schedule(start: float, stop: float, steps: int, schedule: str) -> npt.NDArray[np.float64]:
-    """``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or in log T (geometric).
+    """Return ``steps`` temperatures from ``start`` to ``stop``, equally spaced in T (linear) or log T (geometric).
 
     Raises:
         InputError: for temperatures that are not positive, fewer than one step or an unknown schedule.
@@ -71,19 +71,20 @@ def annealing(
 ) -> Iterator[AnnealFrame | None]:
     """Sweep through the temperatures in order and yield a measurement after each.
 
-    When a measurement is yielded the engine may have the next temperature already, which is set while a GPU sweeps.
+    When a measurement is yielded, the engine may already have the next temperature, which is set while a GPU sweeps.
 
     Args:
-        engine: Replicas in their initial state, or restored to where such a run stood; changed in place.
+        engine: Replicas in their initial state, or restored to a state of such a run; changed in place.
         temperatures: In order of use, in the unit of the couplings.
         sweeps: Sweeps at each temperature.
-        on_updates: Called now and then with the number of spin updates since the last call; first with 0.
-        pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
-        fields: A uniform field for each temperature, added to the model's own; it takes an ``InField`` for an engine,
-            or slices in time of one.
-        gammas: A transverse field for each temperature; it takes ``BestSlices`` for an engine, and these take it.
-        population: Population of the engine, which is resampled before each step; in the same state as the engine.
-        moves: Moves of your own, each applied after every so many sweeps, before a measurement that comes then.
+        on_updates: Called at intervals with the number of spin updates since the last call; first with 0.
+        pause: Called at intervals; if it returns True, None is yielded, and the engine may then be saved.
+        fields: A uniform field for each temperature, added to the model's own. The engine must be an ``InField``, or
+            ``BestSlices`` of one.
+        gammas: A transverse field for each temperature. The engine must be ``BestSlices``, which require ``gammas``.
+        population: Population of the engine, resampled before each step; in the same state as the engine.
+        moves: User-defined moves, each with its interval in sweeps. A move comes before a measurement that is due at
+            the same time.
         seed: Seed of the random numbers of moves.
 
     Raises:
@@ -114,14 +115,14 @@ def annealing(
         for gamma, temperature in zip(values, ladder.tolist(), strict=True):
             slices.check(gamma, temperature)
         changing.append(Changing("gamma", slices.set_gamma, values))
-    steps = _Steps(cast("Engine", engine), ladder, changing)  # the others do what one does
+    steps = _Steps(cast("Engine", engine), ladder, changing)  # ``InField`` and ``BestSlices`` act as engines
     return _anneal(
         steps, sweeps, on_updates or ignore, pause or never, population, Moves(() if moves is None else moves, seed)
     )
 
 
 def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.NDArray[np.float64]:
-    """Returns a field for each step as float64 (steps,), which a refusal calls by its name."""
+    """Return a field for each step as float64 (steps,); messages call it ``name``."""
     try:
         values = np.atleast_1d(np.asarray(fields, np.float64))
     except (TypeError, ValueError) as error:
@@ -138,15 +139,15 @@ def check_fields(fields: npt.ArrayLike, steps: int, name: str = "field") -> npt.
 
 
 class Changing(NamedTuple):
-    """A condition beside the temperature that differs from step to step."""
+    """A condition other than the temperature that changes from step to step."""
 
     name: str  # field of ``AnnealFrame`` that holds it
-    set: Callable[[float], None]  # sets it; the temperature is set after it
+    set: Callable[[float], None]  # sets it; called before the temperature is set
     values: Sequence[float]  # value at each step
 
 
 class _Steps:
-    """The conditions of each step of an anneal: its temperature, and uniform and transverse fields that change."""
+    """Conditions of each step of an anneal: its temperature, and uniform and transverse fields that change."""
 
     def __init__(self, engine: Engine, ladder: npt.NDArray[np.float64], changing: Sequence[Changing] = ()) -> None:
         self.engine, self.ladder, self.changing = engine, ladder, changing
@@ -160,8 +161,8 @@ class _Steps:
         self.engine.set_beta(1.0 / self.ladder[step])
 
     def resample(self, population: Population, step: int) -> None:
-        """Set the conditions of a step and resample a population that is in equilibrium in those of the step before."""
-        if step:  # the step before may have been done before a restart
+        """Set the conditions of a step, and resample a population in equilibrium at those of the step before."""
+        if step:  # the previous step may have been done before a restart
             self._change(step - 1)
         before = measure(self.engine).energy
         self.set(step)
@@ -184,7 +185,7 @@ def _anneal(
     for step in range(first, last + 1):
         if population is not None and not begun:
             steps.resample(population, step)
-        elif step == first or steps.changing:  # else it was set ahead
+        elif step == first or steps.changing:  # otherwise it was set ahead
             steps.set(step)
         while begun < sweeps:
             done = step * sweeps + begun
@@ -194,14 +195,14 @@ def _anneal(
             engine.sweep(count)
             begun += count
             if begun < sweeps:
-                engine.wait()  # reports and pauses are not to run far ahead of a GPU
+                engine.wait()  # so that reports and pauses do not run far ahead of a GPU
                 portions.end()
             on_updates(count * updates)
             moves.apply(engine, done + count, 1.0 / steps.ladder[step])
             if begun < sweeps and pause():
                 yield None
         if step < last and not steps.changing:
-            steps.set(step + 1)  # while a GPU sweeps
+            steps.set(step + 1)  # done while a GPU sweeps
         yield steps.frame(step)
         begun = 0
         if pause():

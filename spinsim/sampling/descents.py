@@ -1,4 +1,4 @@
-"""Descents at zero temperature: sites are flipped in order, again and again, while that lowers the energy."""
+"""Descents at zero temperature: sites are flipped in order, repeatedly, as long as that lowers the energy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
 
 _AT_ONCE: Final = 64
-_BYTES_A_BOND: Final = 32  # of neighbours and couplings in compressed rows
+_BYTES_A_BOND: Final = 32  # for neighbours and couplings in compressed rows
 _SEED: Final = 0  # minima belong to the problem, not to a run
 Array = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def descended(model: Ising, sample: int, configurations: npt.NDArray[np.int8]) -
 
 
 def _descend_all(model: Ising, sample: int, spins: Array) -> Array:
-    """Change spins (sites, descents) in place, and return the local fields at the end in quanta."""
+    """Descend in place from spins (sites, descents), and return the final local fields in quanta."""
     require(_BYTES_A_BOND * model.bonds, f"{model.sites} sites with {model.bonds} bonds", "give temperatures")
     near = adjacency(model.graph)
     couplings = model.integer_couplings(sample).astype(np.float64)[near.bond]
@@ -61,11 +61,11 @@ def _descend_all(model: Ising, sample: int, spins: Array) -> Array:
 
 @kernel
 def _descend(start, neighbour, couplings, spins, local, change):  # type: ignore[no-untyped-def]
-    """Flip sites while that lowers the energy.
+    """Flip sites as long as that lowers the energy.
 
-    ``spins`` and ``local``, (sites, descents), are +-1 and the fields at the end, to begin with those without
-    neighbours: whole numbers below 2^53, whose sums are exact. Descents stand side by side, so that a neighbour's
-    fields in all of them are changed at once.
+    ``spins`` (sites, descents) are +-1. ``local`` (sites, descents) begins as the fields without neighbours and ends as
+    the local fields: whole numbers below 2^53, whose sums are exact. Descents are contiguous, so that one loop changes
+    a neighbour's fields in all of them.
     """
     sites, descents = spins.shape
     for i in range(sites):

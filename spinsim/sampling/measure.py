@@ -1,4 +1,4 @@
-"""Engines in a changing field or seen by their best slices; present energies and configurations, and the lowest met."""
+"""Engines in a changing field or shown by their best slices; present and lowest energies and configurations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from spinsim.packing import Bits, Packing, of_replica_packed, packed_spins, unpa
 
 
 class InField:
-    """An ``Engine`` of a model in a uniform field that is set as often as one likes.
+    """An ``Engine`` of a model in a uniform field that can be changed at any time.
 
-    It stands for an engine of the model in the present field, which takes over the configurations and the count of
-    half-sweeps of the one before: acceptance knows the field, random numbers do not.
+    It wraps an engine of the model in the present field. A new engine takes over the configurations and the count of
+    half-sweeps of the previous one: acceptance depends on the field, random numbers do not.
 
     Args:
-        make: Gives an engine of another model with as many replicas of as many samples on the same device.
+        make: Returns an engine of another model with as many replicas of as many samples on the same device.
 
     Attributes:
-        field: The present one, which is added to the model's own.
+        field: The present uniform field, added to the model's own.
     """
 
     def __init__(self, engine: Engine, make: Callable[[Ising], Engine]) -> None:
@@ -41,7 +41,7 @@ class InField:
         self.field = 0.0
 
     def check(self, field: float) -> Ising:
-        """The model in a field."""
+        """Return the model in a field; refuse a field so large that its couplings would be rounded."""
         model = self._model.in_field(field)
         model.field_changes = field != 0
         if _is_rounded(model, self._model):
@@ -55,7 +55,7 @@ class InField:
         if field == self.field:
             return
         model, saved = self.check(field), self._engine.snapshot()
-        del self._engine  # the next one may need its room
+        del self._engine  # frees memory for the next one
         self._engine, self.field = self._make(model), field
         self._engine.restore(saved)
 
@@ -64,10 +64,10 @@ class InField:
 
 
 def _is_rounded(model: Ising, without: Ising) -> bool:
-    """Return True if the couplings of a model are of other sizes in a field than without it.
+    """Return True if a field changes the rounded sizes of the couplings of a model.
 
-    Graphs of large degrees, and of couplings and fields that are few units, have another update in a field that
-    changes, which holds spins alike; all others have the same.
+    In a changing field, two kinds of graphs get another update with the same layout of spins: graphs of large degrees,
+    and graphs whose couplings and fields are few units. All other models keep their update.
     """
     if choose_packing(model) == choose_packing(without):
         return False
@@ -76,34 +76,34 @@ def _is_rounded(model: Ising, without: Ising) -> bool:
     return model.weights is None or not np.array_equal(model.weights[1], without.weights[1])
 
 
-_COPIES: Final = 4  # of a block's spins, a byte each, while its slices are counted
+_COPIES: Final = 4  # copies of a block's spins, one byte each, while its slices are evaluated
 
 
 class BestSlices:
-    """An ``Engine`` of space and time that stands for one of space: each replica is shown by its best slice.
+    """An ``Engine`` of a space-time model in the role of an engine of space: each replica shows its best slice.
 
     A replica of ``trotter(space, slices, by_term=True)`` is a ring of slices, each a configuration of space. The weight
     exp(- K_s E_s - K_tau E_tau) is that of the quantum model in the transverse field Gamma at the inverse temperature
-    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/trotter.py). As Gamma falls, slices are
-    bound ever more tightly to their neighbours: simulated quantum annealing.
+    beta, with K_s = beta / slices and K_tau = -ln tanh(Gamma K_s) / 2 (model/trotter.py). As Gamma falls, the coupling
+    of neighbouring slices grows: simulated quantum annealing.
 
-    Sweeps, states and random numbers are those of the engine of space and time. Energies, magnetisations and
-    configurations are those of the slice of lowest energy, the first among equals.
+    Sweeps, states and random numbers are those of the space-time engine. Energies, magnetisations and configurations
+    are those of the slice of lowest energy, the first among equals.
 
     Source: R. Martonak, G. E. Santoro, E. Tosatti, Phys. Rev. B 66, 094203 (2002).
 
     Args:
-        engine: Engine of the slices in time; an ``InField`` of these where a uniform field is to change.
-        threads: CPU threads that look for the best slices, None for all.
+        engine: Engine of the space-time model; for a changing uniform field, an ``InField`` of it.
+        threads: CPU threads that search for the best slices, None for all.
 
     Attributes:
-        model: The one in space, in the present uniform field.
-        field: The present uniform field, which is added to the model's own.
-        engine: As given.
-        slices: In time.
+        model: The model in space, in the present uniform field.
+        field: The present uniform field, added to the model's own.
+        engine: The given engine.
+        slices: Number of slices in time.
         gamma: The present transverse field.
-        mean_energy: Mean energy of the slices of each replica, in the unit of the couplings, (samples, replicas), when
-            they were counted last.
+        mean_energy: Mean energy over the slices of each replica at the last count, in the unit of the couplings,
+            (samples, replicas).
     """
 
     def __init__(self, space: Ising, engine: Engine | InField, threads: int | None = None) -> None:
@@ -119,7 +119,7 @@ class BestSlices:
         self._best = np.empty((*shape, space.sites), np.int8)
 
     def check(self, gamma: float, temperature: float) -> None:
-        """Refuse a transverse field at which slices would not know of each other, or nothing would move."""
+        """Refuse a transverse field that decouples the slices, or at which nothing would move."""
         check_gamma_step(gamma, 1 / temperature / self.slices)
 
     def set_field(self, field: float) -> None:
@@ -138,7 +138,7 @@ class BestSlices:
         self.engine.set_beta([[step, coupling_in_time(self.gamma, step)]])
 
     def counts(self) -> Counts:
-        """Energy and magnetisation of the best slice of every replica."""
+        """Return energy and magnetisation of the best slice of every replica."""
         words = np.asarray(self.engine.snapshot()["spins"], np.uint64)
         totals = np.zeros((3, self.model.samples, self.replicas), np.int64)
         blocks = range(words.shape[1])
@@ -166,10 +166,10 @@ class BestSlices:
             totals[2, sample, mine] = 2 * chosen[self._first].sum(axis=0, dtype=np.int64) - totals[1, sample, mine]
 
     def spins(self, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """Returns the best slice of a replica when they were counted last, shape (sites,), +1 or -1."""
+        """Return the best slice of a replica at the last count, shape (sites,), +1 or -1."""
         return np.array(self._best[sample, replica])
 
-    copied_bits = None  # slices are looked at on the host
+    copied_bits = None  # slices are evaluated on the host
 
     def bits(self, sample: int, replica: int) -> Bits:
         return packed_spins(self._best[sample, replica])
@@ -185,7 +185,7 @@ class Measurement(NamedTuple):
     """Total energy, ``float64``, exact: an integer number of the model's quanta below 2^53."""
     magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
     staggered_magnetization: npt.NDArray[np.int64]
-    """Sum over the first sublattice less that over the second, ``int64``; 0 where the model is not bipartite."""
+    """Sum over the first sublattice minus that over the second, ``int64``; 0 if the model is not bipartite."""
 
 
 def measure(engine: Engine | InField | BestSlices) -> Measurement:
@@ -195,7 +195,7 @@ def measure(engine: Engine | InField | BestSlices) -> Measurement:
 
 
 class BestOfEach:
-    """Keeps the lowest energy of every replica and its configuration, the first met among equals, as bits."""
+    """Lowest energy of every replica and its configuration, the first one met among equals, as bits."""
 
     def __init__(self, engine: Engine | InField | BestSlices) -> None:
         samples, sites = engine.model.samples, engine.model.sites
@@ -205,7 +205,7 @@ class BestOfEach:
         self.bits: Bits = np.zeros((samples, engine.replicas, -(-sites // 8)), np.uint8)
 
     def update(self, energy: npt.NDArray[np.float64], engine: Engine | InField | BestSlices) -> None:
-        """Take in energies (samples, replicas) and the present configurations of an engine, which have them."""
+        """Update from energies (samples, replicas) of the engine's present configurations."""
         lower = energy < self.energy
         if not lower.any():
             return
@@ -219,22 +219,22 @@ class BestOfEach:
 
 
 def present_spins(engine: Engine | InField | BestSlices) -> Spins:
-    """Returns what finds the present configurations of an engine, of large lattices without a byte a site."""
+    """Return access to the present configurations of an engine; large lattices are not unpacked to bytes."""
     return KeptSpins(engine.spins, one=engine.bits, copied=getattr(engine, "copied_bits", None))
 
 
 def present_configurations(engine: Engine | InField | BestSlices) -> Callable[[int], npt.NDArray[np.int8]]:
-    """Returns what finds the present configurations of all replicas of a sample, +1 and -1, (replicas, sites)."""
-    if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # bits would be one detour more
+    """Return a function from a sample to the present configurations of its replicas, +1 and -1, (replicas, sites)."""
+    if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # packing to bits would be a detour
         return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])
     find, sites = _present_bits(engine), engine.model.sites
     return lambda sample: unpacked_spins(find(sample), sites)
 
 
 def _present_bits(engine: Engine | InField | BestSlices) -> Callable[[int], Bits]:
-    """Returns what finds the present configurations of all replicas of a sample as bits.
+    """Return a function from a sample to the present configurations of its replicas, as bits.
 
-    A GPU is asked once, for a snapshot, unless snapshots hold other words than those of the replicas.
+    A GPU sends one snapshot, unless snapshots have another packing than by replicas.
     """
     if isinstance(engine, BestSlices) or engine.device_name == "cpu" or engine.packing is Packing.SITE:
         spins = present_spins(engine)

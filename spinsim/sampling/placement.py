@@ -1,17 +1,16 @@
-"""Placing the temperatures of a ladder, or what stands in their place, so that all neighbours exchange equally often.
+"""Placement of a ladder of temperatures, or of a similar parameter, so that all neighbours exchange equally often.
 
-A short tempering on a first ladder measures how often each pair would exchange; the ladder is laid anew so that all are
-equally far apart, and so on. How far apart two temperatures are is the d of their exchange rate, erfc(d / 2):
-energies that are normally distributed exchange at that rate with d = sqrt(dbeta dE), and such distances add up along a
-ladder. Whatever the distribution, equal rates are equal distances, so that only they are left as they are. Where the
-energy has two terms, dbeta dE is a sum over both.
+A short tempering run on a first ladder measures the exchange rate of each pair. The ladder is then placed anew with
+equal distances between neighbours, and so on. The distance d of two temperatures follows from their exchange rate
+erfc(d / 2): normally distributed energies exchange at this rate with d = sqrt(dbeta dE), and such distances add up
+along a ladder. For any distribution, equal rates are equal distances, so only ladders with equal rates are left
+unchanged. If the energy has two terms, dbeta dE is a sum over both.
 
-Everything follows from the model and the dynamics alone, to the bit: runs of exact integers, plain IEEE operations,
-sums that do not depend on their order, and temperatures of six digits. Random numbers are those of seeds of their own
-(``rng.derived_seed``).
+Every bit follows from the model and the dynamics alone: runs of exact integers, plain IEEE operations, sums that do not
+depend on their order, and temperatures of six digits. The pre-run has its own seeds (``rng.derived_seed``).
 
-It takes 800 sweeps of 8 to 14 replicas at each temperature, whatever the run that follows: 7 % of the sweeps of a run
-of default length, and of its updates 27 % where that is one sample of two copies, 3 % for eight samples, less for more.
+It takes 800 sweeps of 8 to 14 replicas at each temperature, for any following run. That is 7 % of the sweeps of a run
+of default length, and 27 % of its updates for one sample of two copies, 3 % for eight samples, less for more.
 
 Sources: D. A. Kofke, J. Chem. Phys. 117, 6911 (2002); N. Rathore, M. Chopra, J. J. de Pablo, J. Chem. Phys. 122, 024111
 (2005), who find rates of 0.2 best; M. Lingenheil et al., Chem. Phys. Lett. 478, 80 (2009), who find 0.4 to 0.45 where
@@ -49,13 +48,13 @@ Array = npt.NDArray[np.float64]
 PREFIX: Final = "auto:"
 ITERATIONS: Final = tuple(Times(thermalize, sweeps, 2) for thermalize, sweeps in ((50, 50), (50, 50), (50, 150)))
 LAST: Final = Times(100, 300, 2)
-MOST_SAMPLES: Final = 8  # of a model that take part
-CHAINS: Final = 8  # copies of each sample are as many as make this number
-RATE: Final = 0.3  # of exchanges, which the number of temperatures is chosen for
+MOST_SAMPLES: Final = 8  # samples of a model that take part
+CHAINS: Final = 8  # least number of replicas at each temperature, copies times samples
+RATE: Final = 0.3  # exchange rate for which the number of temperatures is chosen
 MOST_TEMPERATURES: Final = 1000
-_FIRST: Final = 16  # temperatures while their number is open
-_LEAST_RATE: Final = 0.02  # rarer exchanges are too few to count: their distance follows from mean energies
-_SHIFTS: Final = 8  # by which series of two temperatures are paired
+_FIRST: Final = 16  # number of temperatures while it is undetermined
+_LEAST_RATE: Final = 0.02  # too few exchanges to count below it: the distance then follows from mean energies
+_SHIFTS: Final = 8  # number of shifts by which series of two temperatures are paired
 _FARTHEST: Final = 13.0  # erfc(d / 2) < 1e-19
 REPLICAS: Final = 1024  # replicas of the pre-run, of all samples together, which fill words
 _SWEEPS: Final = 10
@@ -64,21 +63,21 @@ _MOST: Final = 10_000
 
 
 class Placement(NamedTuple):
-    """Ladders and exchange rates of each iteration of placing temperatures; rows of fewer temperatures end with NaN."""
+    """Ladders and exchange rates of each iteration of the placement; shorter rows end with NaN."""
 
     temperature: Array  # ladder of each iteration, (iterations, most temperatures)
-    swap_rate: Array  # how often its neighbours exchange, (iterations, most temperatures - 1)
+    swap_rate: Array  # exchange rates of its neighbours, (iterations, most temperatures - 1)
 
 
 @dataclass(frozen=True)
 class Range:
     """Ends of a ladder to be placed."""
 
-    low: float  # lowest temperature, or what stands in its place
-    high: float  # highest one
-    count: int | None = None  # temperatures, None for as many as exchange at the rate ``RATE`` or a little above
-    name: str = "temperatures"  # word for them in refusals
-    given: str = ""  # the range as it was written, where it is not one of temperatures
+    low: float  # lowest temperature, or other parameter
+    high: float  # highest temperature, or other parameter
+    count: int | None = None  # number of temperatures; None chooses it for a rate of ``RATE`` or a little above
+    name: str = "temperatures"  # plural name of the parameter in messages
+    given: str = ""  # original text of the range, if the parameter is not the temperature
 
     def __post_init__(self) -> None:
         low, high = temperature_schedule(self.low, self.high, 2, "linear")
@@ -96,14 +95,14 @@ class Range:
 
 
 class PlacementResult(NamedTuple):
-    """A ladder that was placed."""
+    """A placed ladder, with its history."""
 
     ladder: Array  # temperatures from the lowest to the highest
-    history: Placement  # ladders and exchange rates on the way
+    history: Placement  # ladders and exchange rates of the iterations
 
 
 Betas = Callable[[Array], Array]
-"""Inverse temperatures of a ladder's temperatures, or of what stands in their place; (temperatures, 2) of two terms."""
+"""Maps a ladder's temperatures or other parameters to inverse temperatures, (temperatures, 2) for two terms."""
 
 
 def read_count(counts: Sequence[str]) -> int | None:
@@ -135,16 +134,17 @@ def place(
     pause: Pause | None = None,
     betas: Betas | None = None,
 ) -> PlacementResult:
-    """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas of each temperature.
+    """Place temperatures in a pre-run: at most ``MOST_SAMPLES`` samples, ``CHAINS`` replicas at each temperature.
 
-    ``dynamics`` is that of the run that follows; the pre-run has seeds of its own. Neither the device nor the number of
-    threads changes the outcome. ``on_updates`` is called now and then with the number of spin updates since the last
-    call, ``on_stage`` with a name and the number of updates of each iteration, and ``pause`` is asked whether to give
-    up. ``betas`` are the inverse temperatures of the points of a ladder; by default these are temperatures.
+    ``dynamics`` belongs to the run that follows; the pre-run derives its own seeds. Neither the device nor the number
+    of threads changes the outcome. ``on_updates`` is called at intervals with the number of spin updates since the last
+    call, ``on_stage`` with a name and the number of updates of each iteration. ``pause`` is called at intervals and
+    returns True to give up. ``betas`` maps the points of a ladder to inverse temperatures; by default the points are
+    temperatures.
 
     Raises:
-        InputError: where energies do not differ or the ladder would have too many temperatures.
-        KeyboardInterrupt: where ``pause`` says yes.
+        InputError: if energies do not differ or the ladder would have too many temperatures.
+        KeyboardInterrupt: if ``pause`` returns True.
     """
     few, plan = first_samples(model), (*ITERATIONS, LAST)
     copies = -(-CHAINS // few.samples)
@@ -157,7 +157,7 @@ def place(
         (on_stage or ignore)(f"placing {wanted.name}, {k + 1} of {len(plan)}", updates)
         beta = 1.0 / check_temperatures(ladder, few.energy_scale) if betas is None else betas(ladder)
         energy = _energies(tempering_in_beta(engine, beta, times, copies, on_updates, pause, Quantities(full=False)))
-        del engine  # its memory, before the next one is made
+        del engine  # frees its memory before the next one is made
         ladders.append(ladder)
         steps = -np.diff(beta.reshape(len(beta), -1), axis=0)
         rates.append(exchange_rates(steps, energy))
@@ -185,9 +185,9 @@ def first_samples(model: Ising) -> Ising:
 def exchange_rates(step: Array, energy: Array) -> Array:
     """Mean of min(1, exp(-dbeta dE)) for each pair of neighbours.
 
-    ``step`` (temperatures - 1, terms) leads down to the next inverse temperature, ``energy`` is (steps, samples,
-    copies, temperatures, terms). Replicas at two temperatures are independent of each other, so each copy's series
-    goes with every copy's, shifted by eighths of its length.
+    ``step`` (temperatures - 1, terms) is the decrease to the next inverse temperature; ``energy`` is (steps, samples,
+    copies, temperatures, terms). Replicas at two temperatures are independent, so each copy's series is paired with
+    every copy's series, shifted by eighths of its length.
 
     Returns:
         Rates (temperatures - 1,), to a resolution of 2^-32.
@@ -221,7 +221,7 @@ def _distance(rate: float) -> float:
 
 
 def _halved(high: float, times: int, is_below: Callable[[float], bool]) -> tuple[float, float]:
-    """Returns the ends of the interval around where ``is_below`` ends between 0 and ``high``, halved so many times."""
+    """Bisect between 0 and ``high`` for the point where ``is_below`` becomes False; return the final interval."""
     low = 0.0
     for _ in range(times):
         middle = 0.5 * (low + high)
@@ -230,7 +230,7 @@ def _halved(high: float, times: int, is_below: Callable[[float], bool]) -> tuple
 
 
 def _erfc(x: float) -> float:
-    """The complementary error function of x >= 0, to 2e-7, the same bits everywhere.
+    """Complementary error function of x >= 0, to 2e-7, the same bits on all machines.
 
     Source: M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), 7.1.26.
     """
@@ -258,7 +258,7 @@ def _count(wanted: Range, total: float) -> int:
 
 
 def _equally_far(wanted: Range, ladder: Array, distances: list[float], count: int) -> Array:
-    """``count`` temperatures with equal distances, taken to be spread evenly between those of ``ladder``."""
+    """Return ``count`` temperatures at equal distances, with the distance interpolated linearly in ``ladder``."""
     old, ends = ladder.tolist(), list(accumulate(distances, initial=0.0))
     temperatures = [old[0]]
     for k in range(1, count - 1):
@@ -280,17 +280,17 @@ def six_digits(value: float) -> float:
 def overlapping_temperatures(
     model: Ising, last: float, overlap: float, dynamics: Dynamics, device: str = "auto", threads: int | None = None
 ) -> Array:
-    """Temperatures down to ``last`` whose neighbours overlap, the first one with infinity, by at least a given part.
+    """Return temperatures from infinity down to ``last`` with an overlap of at least ``overlap`` between neighbours.
 
-    The energies of a population at beta, in equilibrium, say how far those at beta' overlap with them: with the
-    normalised weights tau_i = R w_i / sum w, w_i = exp(-(beta' - beta) E_i), of its R replicas, the overlap of both
-    distributions is the mean of min(1, tau_i). The rest to 1 is the part of the replicas that the resampling is
-    expected to remove, so that equal overlaps are equal parts removed.
+    The energies of a population at beta, in equilibrium, determine their overlap with those at beta'. With the
+    normalised weights tau_i = R w_i / sum w, w_i = exp(-(beta' - beta) E_i), of the R replicas, the overlap of both
+    distributions is the mean of min(1, tau_i). Resampling is expected to remove the share 1 - overlap of the replicas,
+    so equal overlaps mean equal shares.
 
-    A small population is annealed for this before the run, with random numbers of its own: the temperatures do not
-    depend on the run's own replicas, so that its estimate of Z has no bias. Weights are multiples of 2^-32 and
-    temperatures have six digits, the same bits everywhere. Samples have them together: at most eight take part, and
-    the mean over these is what is given. ``dynamics`` is that of the run that follows.
+    A small population is annealed for this before the run, with its own random numbers. The temperatures then do not
+    depend on the run's own replicas, so its estimate of Z has no bias. Weights are multiples of 2^-32 and temperatures
+    have six digits, the same bits on all machines. All samples share the temperatures: at most eight take part, and the
+    overlap is their mean. ``dynamics`` belongs to the run that follows.
 
     Sources: L. Yu. Barash, M. Weigel, M. Borovsky, W. Janke, L. N. Shchur, Comput. Phys. Commun. 220, 341 (2017);
     C. Amey, J. Machta, Phys. Rev. E 97, 033301 (2018).
@@ -326,10 +326,10 @@ def _next(energy: Array, beta: float, last: float, overlap: float) -> float:
 
 
 def overlap_of(above: Array, step: float) -> float:
-    """Overlap of the energies at an inverse temperature with those at one that is larger by a step, mean over samples.
+    """Overlap of the energies at one inverse temperature with those at a larger one, mean over samples.
 
-    ``above`` (samples, replicas) is what energies at the smaller one have above the lowest of their sample. The same
-    bits everywhere.
+    ``above`` (samples, replicas) holds energies at the smaller one, relative to the lowest of their sample; ``step`` is
+    the difference. The bits are the same on all machines.
     """
     mantissa, power = exp_reduced(-np.minimum(step * above, LARGEST_EXPONENT))
     weight = np.ldexp(mantissa, power.astype(np.int64) + 32).astype(np.int64)

@@ -1,10 +1,10 @@
 """Population annealing: replicas are resampled as the temperature changes, so that they remain in equilibrium.
 
 When the inverse temperature changes from beta to beta', replica i of a population of R has the weight
-w_i = exp(-(beta' - beta) E_i) and is copied n_i times: R w_i / sum w rounded up or down, so that the n_i add up
-to R and have these very means: a running sum of R w_i / sum w is shifted by one uniform number, and n_i whole numbers
-lie in the interval of replica i (systematic resampling). The mean of w estimates Z(beta') / Z(beta); populations begin
-at beta = 0, where Z = 2^sites is known, so that the product of these means estimates Z itself, without bias.
+w_i = exp(-(beta' - beta) E_i). It is copied n_i times, with n_i equal to R w_i / sum w rounded up or down. The n_i add
+up to R and have exactly these means: one uniform number shifts the running sum of R w_i / sum w, and n_i counts the
+whole numbers in the interval of replica i (systematic resampling). The mean of w estimates Z(beta') / Z(beta).
+Populations begin at beta = 0, where Z = 2^sites is known, so the product of these means estimates Z without bias.
 
 Sources: K. Hukushima, Y. Iba, AIP Conf. Proc. 690, 200 (2003); J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang,
 J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307 (2015).
@@ -37,8 +37,8 @@ _HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven di
 class Population:
     """Families and partition functions of the replicas of every sample, in populations of equal size.
 
-    Population p of P has the replicas from p R / P to before (p + 1) R / P of its sample. A family is all that descends
-    from one replica at infinite temperature, whose number it has.
+    Population p of P has the replicas from p R / P to before (p + 1) R / P of its sample. A family comprises all
+    descendants of one replica at infinite temperature, and has its number.
 
     Args:
         engine: The replicas in random states, as they are at infinite temperature.
@@ -60,7 +60,7 @@ class Population:
         self.parents = np.full((samples, count), replicas // count)
 
     def resample(self, step: int, exponent: Array) -> None:
-        """Let replicas be copied by exp(exponent): beta E before the change less beta E after it, of each replica."""
+        """Copy replicas with weights exp(exponent): beta E of each replica before the change minus after it."""
         samples, populations = self.parents.shape
         by_population = exponent.reshape(samples * populations, -1)
         largest = by_population.max(axis=1)
@@ -72,15 +72,15 @@ class Population:
         )  # fmt: skip
         change = natural_log(total / parent.shape[1]) + largest
         self.log_partition = self.log_partition + change.reshape(samples, populations)
-        self.parents = copied.reshape(samples, populations)  # what was read before may still be on its way to a file
+        self.parents = copied.reshape(samples, populations)  # the old array may still be on its way to a file
         of_samples = parent.reshape(samples, -1)
         self.family = np.take_along_axis(self.family, of_samples, axis=1)
         self._engine.copy_from(of_samples)
 
     def _uniform(self, step: int) -> Array:
-        """A uniform number between 0 and 1 for each population, (samples * populations,).
+        """Return a uniform number between 0 and 1 for each population, (samples * populations,).
 
-        It has 32 bits, so that the difference of a number of replicas and it is exact.
+        It has 32 bits, so that its difference from a number of replicas is exact.
         """
         samples, populations = self.parents.shape
         word, _, _, _ = rng.draw(
@@ -97,11 +97,12 @@ class Population:
 
 
 def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
-    """Temperatures down to ``last`` whose neighbours, the first with infinity, have energies that overlap about evenly.
+    """Return temperatures from infinity down to ``last`` whose energies overlap about evenly between neighbours.
 
-    A step of beta is to be a constant part of the inverse deviation of the energy. With the root mean square local
-    field s of N sites that is sqrt(N / 2) s at beta = 0, and sqrt(N) / beta at low temperatures where the heat capacity
-    is 1 k_B a site; (beta + b) with b = sqrt(2) / s therefore grows by the same factor in all steps.
+    A step of beta should be a constant fraction of the inverse standard deviation of the energy. For N sites with the
+    root mean square local field s, the inverse is sqrt(N / 2) s at beta = 0, and sqrt(N) / beta at low temperatures
+    where the heat capacity is 1 k_B a site. Therefore (beta + b), with b = sqrt(2) / s, grows by the same factor in all
+    steps.
     """
     shift = check_last(model, last)
     temperatures = 1 / (geometric(shift, shift + 1 / last, steps + 1)[1:] - shift)
@@ -110,7 +111,7 @@ def temperatures_from_infinity(model: Ising, last: float, steps: int) -> Array:
 
 
 def check_last(model: Ising, last: float) -> float:
-    """Refuse a last temperature beside which all couplings are as good as none; returns the b of a model."""
+    """Refuse a last temperature that is too high for the couplings to matter; return the model's b."""
     shift = _SQRT2 / (model.energy_scale or 1.0)
     if last * shift > _HOTTEST:
         raise InputError(

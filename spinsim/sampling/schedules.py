@@ -1,6 +1,6 @@
-"""Annealing of independent reads through a schedule of inverse temperatures, within a time if need be.
+"""Annealing of independent reads through a schedule of inverse temperatures, with an optional time limit.
 
-The lowest state of each read is kept where energies are looked at: ``LOOKS`` times, evenly spaced, and at the end.
+The lowest state of each read is kept where energies are evaluated: ``LOOKS`` times, evenly spaced, and at the end.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from spinsim.sampling.measure import BestOfEach, measure, present_configurations
 from spinsim.sampling.portions import Portions, sweeps_a_portion
 
 LOOKS: Final = 32
-_WAITED: Final = 2 / 3  # of the time is left when the first estimates are believed
-_MISSING: Final = 3  # times the sweeps that seem to fit may be wanted until then
-_PROBE: Final = 1 / 50  # of the time is spent on the schedule as it is, to learn how fast sweeps are
-_OF_REST: Final = 8  # so small a part of the sweeps that fit is done before their number is estimated again
-_USED: Final = 0.95  # of the time left; the rest is for what follows
+_WAITED: Final = 2 / 3  # fraction of the time that is left when estimates are first trusted
+_MISSING: Final = 3  # until then, the schedule is kept if it needs at most this multiple of the sweeps that fit
+_PROBE: Final = 1 / 50  # fraction of the time for the unchanged schedule, to measure how fast sweeps are
+_OF_REST: Final = 8  # inverse fraction of the fitting sweeps that are done before their number is estimated again
+_USED: Final = 0.95  # fraction of the time left; the rest is for later work
 _GROWTH: Final = 4
 
 Betas = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ Marks = npt.NDArray[np.bool_]
 
 
 class EngineReads:
-    """Reads of one problem by an engine of any kind, each a replica, with the lowest state of each."""
+    """Reads of one problem on an engine of any kind. Each read is a replica, whose lowest state is kept."""
 
     def __init__(self, engine: Engine) -> None:
         self.model, self.replicas = engine.model, engine.replicas
@@ -42,7 +42,7 @@ class EngineReads:
         self._engine, self._best = engine, BestOfEach(engine)
 
     def anneal(self, betas: Betas, sweeps: Counts, looks: Marks) -> None:
-        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
+        """Sweep at each inverse temperature in turn, and evaluate energies after the steps that ``looks`` marks."""
         for beta, count, marked in zip(betas.tolist(), sweeps.tolist(), looks.tolist(), strict=True):
             self._engine.set_beta(beta)
             self._engine.sweep(count)
@@ -54,7 +54,7 @@ class EngineReads:
         self._best.update(measure(self._engine).energy, self._engine)
 
     def states(self) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy where energies were looked at, +1 and -1, (reads, sites)."""
+        """Lowest configurations among those whose energies were evaluated, +1 and -1, (reads, sites)."""
         return self._best.spins(0)
 
     def present(self) -> npt.NDArray[np.int8]:
@@ -74,9 +74,9 @@ def reads_of(
     start: npt.ArrayLike | None,
     sweeps: float,
 ) -> Reads:
-    """Return reads of a problem on a device, in the form that is fastest for so many sweeps at each temperature.
+    """Return reads of a problem on a device, in the form that is fastest for ``sweeps`` at each temperature.
 
-    The form never changes a bit of what they do.
+    Their bits do not depend on the form.
     """
     if resolve_device(device) == "cpu" and suits(model, replicas, sweeps):
         return Annealer(model, replicas, dynamics, threads, start)
@@ -84,9 +84,9 @@ def reads_of(
 
 
 class Schedule:
-    """Inverse temperatures in order of use and the sweeps at each, above 0; ``total`` of all.
+    """Inverse temperatures in order of use, with the sweeps at each, above 0; ``total`` is their sum.
 
-    Energies are looked at ``looks`` times, evenly spaced.
+    Energies are evaluated ``looks`` times, evenly spaced.
     """
 
     def __init__(self, betas: Betas, sweeps: Counts, looks: int = LOOKS) -> None:
@@ -98,7 +98,7 @@ class Schedule:
         return int(self._ends[np.searchsorted(self._ends, place, "right")])
 
     def between(self, first: int, stop: int) -> tuple[Betas, Counts, Marks]:
-        """Return what ``EngineReads.anneal`` takes for the sweeps from ``first`` to before ``stop``."""
+        """Return the arguments of ``EngineReads.anneal`` for the sweeps from ``first`` to before ``stop``."""
         if not first and stop == self.total:
             return self.betas, self._sweeps, self._marks
         earliest, latest = np.searchsorted(self._ends, (first, stop - 1), "right").tolist()
@@ -108,10 +108,10 @@ class Schedule:
         return self.betas[steps], counts, self._marks[steps] & (ends <= stop)
 
     def squeezed(self, first: int, fitting: int, count: int) -> tuple[int, tuple[Betas, Counts, Marks]]:
-        """Return the same for the first ``count`` sweeps where ``fitting`` do for all from ``first`` on.
+        """Return the arguments for the first ``count`` sweeps, with the rest from ``first`` on thinned to ``fitting``.
 
-        They stand at equal distances, the last of them at the end. The sweep after them is returned too. Energies are
-        looked at after the last.
+        The sweeps are chosen at equal distances, the last one at the end. The number of the sweep that follows them is
+        returned first. Energies are evaluated after the last.
         """
         rest = self.total - first
         places = first + np.floor(np.arange(1, count + 1) * (rest / fitting)).astype(np.int64) - 1
@@ -132,7 +132,7 @@ def _marks(steps: int, looks: int) -> Marks:
 
 
 class Done(NamedTuple):
-    """Sweeps that each read had, and whether the caller stopped the run."""
+    """Number of sweeps of each read, and whether the caller stopped the run."""
 
     sweeps: int
     interrupted: bool
@@ -142,11 +142,11 @@ NOTHING: Final = Done(0, False)
 
 
 def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | None, end: float) -> Done:
-    """Take reads through a schedule, as much of it as fits the time.
+    """Take reads through a schedule, as far as the time allows.
 
-    ``stop`` is called at least after each inverse temperature; where it says true, the run ends. It is to end at
-    ``end`` by ``seconds_without_compiling``, infinite where time does not matter: a schedule that takes longer is
-    squeezed to fewer sweeps, evenly taken from all of it.
+    ``stop`` is called at least after each inverse temperature; if it returns True, the run ends. ``end`` is the end of
+    the run on the clock ``seconds_without_compiling``, or infinite. A schedule that takes longer is thinned to fewer
+    sweeps, evenly chosen from all of it.
     """
     place, done = 0, 0
     pace = _Pace(reads, end)
@@ -172,7 +172,7 @@ def anneal_reads(reads: Reads, schedule: Schedule, stop: Callable[[], bool] | No
 
 
 class _Pace:
-    """Sweeps that fit the time left until ``end``, and those done in one call."""
+    """Estimate of the sweeps that fit the time left until ``end``, and of those in one call."""
 
     def __init__(self, reads: Reads, end: float) -> None:
         self._end, self._limited = end, end < np.inf
@@ -180,12 +180,12 @@ class _Pace:
         self._probe = max(0.0, end - seconds_without_compiling()) * _PROBE
         self._began = self._seconds = 0.0
         self._sweeps, self._count, self._known = 0.0, 1, False
-        self._squeezed, self._soon = False, _WAITED * self._probe / _PROBE  # of the clock
+        self._squeezed, self._soon = False, _WAITED * self._probe / _PROBE  # on the clock
 
     def fitting(self, rest: int) -> int:
-        """Return how many of the remaining sweeps fit, at least one; all while that is not known yet.
+        """Return how many of the remaining sweeps fit, at least one; all of them until that is known.
 
-        Sweeps become faster as replicas cool: where not much is missing in the first third of the time, all are tried.
+        Sweeps become faster as replicas cool. If in the first third of the time not much is missing, all are tried.
         """
         if not self._limited:
             return rest
@@ -210,7 +210,7 @@ class _Pace:
         self._began = seconds_without_compiling()
 
     def end(self, sweeps: int) -> None:
-        """Take in how long a portion of so many sweeps took; of those before, half counts."""
+        """Record the duration of a portion of ``sweeps``; earlier portions count with half their weight."""
         self._portions.end()
         took = seconds_without_compiling() - self._began
         kept = 0.5 if self._known else 1.0

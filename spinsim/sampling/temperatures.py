@@ -1,9 +1,9 @@
-"""The range of temperatures in which a problem is annealed or tempered where a user gives none.
+"""Default range of temperatures in which a problem is annealed or tempered.
 
-On a lattice all sites are alike, and the range is a multiple of the root mean square local field. Other graphs may hold
-penalties, which are large in a random state and cancel in every good one. There the range follows from what single
-flips cost where it matters: at local minima, which descents at zero temperature reach from the state of all spins down
-(the zero state of a QUBO) and from random states.
+On a lattice all sites are alike, and the range is a multiple of the root mean square local field. Other graphs may have
+penalties, which are large in a random state and cancel in every good one. There, the range follows from the costs of
+single flips at local minima. Descents at zero temperature find the minima, from the state of all spins down (the zero
+state of a QUBO) and from random states.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from spinsim.sampling.descents import local_minima
 
 _DESCENTS: Final = 24
 _MOST_SAMPLES: Final = 4
-_MOST_VISITS: Final = 2**25  # of neighbours, by which large problems have fewer descents
-_BINS: Final = 16  # of costs in each octave
-_GAP_SHARE: Final = 1 / 2  # of the flips that cost energy
-_DIGITS: Final = 3  # of temperatures, so that no processor's rounding decides them
-_PRECISION: Final = 1e-6  # of a temperature before it is rounded
-_HOTTEST: Final = 10.0  # times the largest cost, above which nothing is looked for
+_MOST_VISITS: Final = 2**25  # largest number of visited neighbours, which limits the descents of large problems
+_BINS: Final = 16  # number of bins in each octave of costs
+_GAP_SHARE: Final = 1 / 2  # share of the flips that cost energy
+_DIGITS: Final = 3  # digits of temperatures, so that the processor's rounding does not matter
+_PRECISION: Final = 1e-6  # relative, of a temperature before it is rounded
+_HOTTEST: Final = 10.0  # highest temperature of the search, in units of the largest cost
 Costs = npt.NDArray[np.float64]
 
 
@@ -41,11 +41,13 @@ class Ends(NamedTuple):
 
 
 def automatic_temperatures(model: Ising) -> Ends:
-    """First and last temperature of an anneal that is given none.
+    """Return the default first and last temperature of an anneal.
 
-    On a lattice they are ``T_START`` and ``T_STOP`` times the root mean square local field. On other graphs, with c_i
-    the costs of single flips at local minima: the first has mean exp(-c_i / T) = ``HOT_ACCEPTANCE`` over the flips that
-    cost energy. At the last the sum of c_i exp(-c_i / T), the mean energy of independent excitations of a minimum, is
+    On a lattice they are ``T_START`` and ``T_STOP`` times the root mean square local field. On other graphs they follow
+    from the costs c_i of single flips at local minima. At the first temperature, the mean of exp(-c_i / T) over the
+    flips that cost energy is ``HOT_ACCEPTANCE``. At the last, the sum of c_i exp(-c_i / T), the mean energy of
+    independent excitations of a minimum, is ``COLD_SHARE`` times the mean height of the lower half of the minima above
+    the lowest.
     ``COLD_SHARE`` times the mean height of the lower half of the minima above the lowest.
     """
     if model.lattice is None:
@@ -57,7 +59,7 @@ def automatic_temperatures(model: Ising) -> Ends:
 
 
 def _from_descents(model: Ising) -> Ends | None:
-    """Return the range of a graph, or None where no flip costs anything."""
+    """Return the range of a graph, or None if no flip costs energy."""
     samples = range(min(model.samples, _MOST_SAMPLES))
     number = max(4, min(_DESCENTS, _MOST_VISITS // (2 * model.bonds + model.sites)) // len(samples))
     minima = [local_minima(model, sample, number) for sample in samples]
@@ -73,13 +75,13 @@ def _from_descents(model: Ising) -> Ends | None:
     hot = _temperature(mean, counts, HOT_ACCEPTANCE * costs.size, highest)
     cold = _temperature(mean, sums, COLD_SHARE * float(height) * number * len(samples), hot)
     has_gap = bool(np.count_nonzero(costs == costs.min()) >= _GAP_SHARE * costs.size)
-    unit = model.units.unit if model.units is not None else 1  # in which equal problems of other sizes are the same
+    unit = model.units.unit if model.units is not None else 1  # in it equal problems of other sizes are the same
     hot, cold = (float(f"{T / unit:.{_DIGITS}g}") * unit * model.quantum for T in (hot, cold))
     return Ends(hot, cold, has_gap)
 
 
 def _height(energies: Costs) -> float:
-    """Mean energy of the lower half of the minima above the lowest; else the least difference of two, or 0."""
+    """Mean energy of the lower half of the minima above the lowest; if 0, the least difference of two minima, or 0."""
     above = np.sort(energies - energies.min())
     lower = float(above[: (len(above) + 1) // 2].mean())
     return lower or float(min(above[above > 0], default=0))
@@ -87,7 +89,7 @@ def _height(energies: Costs) -> float:
 
 @kernel
 def _temperature(costs, weights, wanted, highest):  # type: ignore[no-untyped-def]
-    """Return the temperature, at most the highest, at which the sum of weights times exp(-cost / T) is as wanted."""
+    """Return the temperature, at most the highest, at which the sum of weights times exp(-cost / T) is ``wanted``."""
     low, high = costs[0] / LARGEST_EXPONENT, highest
     while high > low * (1 + _PRECISION):
         middle, total = np.sqrt(low * high), 0.0
@@ -102,10 +104,10 @@ def _temperature(costs, weights, wanted, highest):  # type: ignore[no-untyped-de
 
 
 def transition_temperature(model: Ising) -> float | None:
-    """Estimate where a ferromagnet on a lattice orders, or an antiferromagnet on a bipartite one; None for others.
+    """Estimate the transition of a ferromagnet on a lattice, or of an antiferromagnet on a bipartite one; else None.
 
-    It is exact, or the published value, where all bonds are equal. Else, with missing bonds, open boundaries or axes of
-    other strengths, it scales with the transition of the Bethe lattice, (z - 1) <tanh(|J| / T)> = 1, of z neighbours.
+    If all bonds are equal, it is exact, or the published value. Otherwise, with missing bonds, open boundaries or
+    unequal axes, it scales with the transition of the Bethe lattice, (z - 1) <tanh(|J| / T)> = 1, of z neighbours.
     """
     lattice, (lowest, highest) = model.lattice, model.extreme_couplings
     known = None if lattice is None else lattice.cell.transition

@@ -1,4 +1,4 @@
-"""Parallel tempering: Metropolis sweeps of a ladder of temperatures that replicas exchange.
+"""Parallel tempering: Metropolis sweeps at a ladder of temperatures that replicas exchange.
 
 Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 """
@@ -23,20 +23,20 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, ignore, never, sweeps_a_portion
 
-BEHIND: Final = 2  # measurements that are asked for before the first of them is read
+BEHIND: Final = 2  # measurements that are requested before the first of them is read
 
 
 @dataclass(frozen=True)
 class TemperFrame:
     """A measurement that tempering yields after every few sweeps, replicas sorted by copy and temperature.
 
-    Whatever the measurement and its correlations have is an attribute too: ``frame.energy``, ``frame.link_overlap``,
-    ``frame.spins(k, r)`` and so on, as ``LadderMeasurement`` and ``Correlations`` say.
+    The fields of ``LadderMeasurement`` and ``Correlations`` are attributes too: ``frame.energy``,
+    ``frame.link_overlap``, ``frame.spins(k, r)`` and so on.
 
     Attributes:
         step: Number of the measurement, from 0.
         sweep: Sweeps done since thermalisation.
-        measurement: All that was measured; without ``correlations`` link overlaps have no pairs and modes no axes.
+        measurement: All measurements; without ``correlations`` link overlaps have no pairs and modes no axes.
     """
 
     step: int
@@ -44,30 +44,30 @@ class TemperFrame:
     measurement: LadderMeasurement
 
     def __getattr__(self, name: str) -> Any:
-        if name == "measurement":  # of a frame that is being copied
+        if name == "measurement":  # while a frame is being copied
             raise AttributeError(name)
         of_copies = self.measurement.correlations
         return getattr(of_copies if name in of_copies._fields else self.measurement, name)
 
 
 class TemperFrames(NamedTuple):
-    """Measurements in succession of a small problem, whose arrays stand one behind the other."""
+    """Consecutive measurements of a small problem, stacked along the first axis."""
 
     first: int  # number of the first measurement
-    several: int  # measurements
-    every: int  # sweeps between them
-    measurement: LadderMeasurement  # with arrays (measurements, samples, ...); exchange and spins are the last one's
+    several: int  # number of measurements
+    every: int  # sweeps between measurements
+    measurement: LadderMeasurement  # arrays (measurements, samples, ...); exchange and spins belong to the last one
 
 
 @public
 @dataclass(frozen=True)
 class Times:
-    """How long and how often, in sweeps."""
+    """Length of a run and its intervals, in sweeps."""
 
-    thermalize: int  # before the first measurement
+    thermalize: int  # sweeps before the first measurement
     sweeps: int  # sweeps of the measured part
-    measure_every: int = 10  # between measurements
-    swap_every: int = 1  # between attempts to exchange; ``measure_every`` and ``thermalize`` are multiples of it
+    measure_every: int = 10  # sweeps between measurements
+    swap_every: int = 1  # sweeps between exchange attempts; divides ``measure_every`` and ``thermalize``
 
     def __post_init__(self) -> None:
         least = {"thermalize": 0, "sweeps": 1, "measure_every": 1, "swap_every": 1}
@@ -90,14 +90,14 @@ class Times:
 
 
 class Adding(NamedTuple):
-    """Measurements that are added up, and which of them are yielded too."""
+    """How measurements are added up, and which of them are also yielded."""
 
     reduction: Reduction | None  # adds them up
     is_yielded: Callable[[int], bool]  # takes the number of a measurement
-    together: bool = False  # True to yield several at once where the engine makes them so, in a ``TemperFrames``
+    together: bool = False  # True to yield several as ``TemperFrames`` if the engine makes them together
 
 
-Reduce = Callable[[Engine], Adding]  # makes what adds up the measurements of an engine on its ladder
+Reduce = Callable[[Engine], Adding]  # makes the object that adds up the measurements of an engine on its ladder
 
 
 @public
@@ -118,25 +118,26 @@ def tempering(
     """Thermalise, then yield a measurement after every ``times.measure_every`` sweeps.
 
     Args:
-        engine: Replicas in their initial state, copies times temperatures of them; changed in place. To go on with
-            a run, restore it after this call and before the first frame.
+        engine: Replicas in their initial state, copies times temperatures of them; changed in place. To continue a
+            run, restore the engine after this call and before the first frame.
         temperatures: In the unit of the couplings, from the lowest to the highest.
-        times: How long and how often.
+        times: Length and intervals of the run.
         copies: Independent ladders of each sample.
-        on_updates: Called now and then with the number of spin updates since the last call; first with 0.
-        pause: Asked now and then; where it says yes, None is yielded, when the engine may be saved.
+        on_updates: Called at intervals with the number of spin updates since the last call; first with 0.
+        pause: Called at intervals; if it returns True, None is yielded, and the engine may then be saved.
         correlations: True to measure link overlaps and modes too.
-        compared: Numbers of the measurements whose overlaps are wanted, by default all; of others a CPU saves the time
-            of counting them, where correlations are not measured, and ``overlap`` has no pairs.
-        magnetization_modes: True if modes of the spins are among the correlations, beside those of overlaps.
-        moves: Each is applied after every so many sweeps, thermalisation included, where measurements come before it.
+        compared: Numbers of the measurements with overlaps, by default all. Without correlations, a CPU saves the
+            time for the other overlaps, and their ``overlap`` has no pairs.
+        magnetization_modes: True to include modes of the spins in the correlations, besides those of overlaps.
+        moves: Moves, each with its interval in sweeps, also during thermalisation. A measurement that is due at the
+            same time comes before a move.
         seed: Seed of the random numbers of moves.
-        reduce: Makes what adds measurements up, and says which of them are yielded all the same; arrays of a frame then
-            hold until the next one is asked for.
+        reduce: Makes the object that adds up measurements and selects those that are yielded; arrays of a frame then
+            remain valid until the next frame is requested.
 
     Raises:
-        InputError: for a bad ladder, one that does not fit the engine and measurements that have no room, before the
-            first sweep.
+        InputError: for a bad ladder, a ladder that does not fit the engine, and measurements that do not fit in
+            memory, before the first sweep.
     """
     ladder = check_temperatures(temperatures, engine.model.energy_scale)
     wanted = Quantities(correlations, magnetization_modes=magnetization_modes)
@@ -158,14 +159,14 @@ def tempering_in_beta(
     seed: int = 1,
     reduce: Reduce | None = None,
 ) -> Iterator[TemperFrame | None]:
-    """The same of inverse temperatures, from the largest to the smallest, which are used to the bit.
+    """Temper like ``tempering``, at inverse temperatures from the largest to the smallest, which are used to the bit.
 
-    Where the model has two terms they may be those of each term, (temperatures, 2), in any order in which neighbours
-    differ.
+    If the model has two terms, inverse temperatures may be given for each term, (temperatures, 2), in any order in
+    which neighbours differ.
 
     Raises:
-        InputError: as ``tempering``, for correlations in time at times that the model does not have, and for products
-            of neighbours of a model that has no bonds in space.
+        InputError: as ``tempering``, for correlations in time at times that the model lacks, and for products of
+            neighbours of a model without bonds in space.
     """
     how = on_updates, pause, wanted, compared, moves, seed, reduce
     return cast("Iterator[TemperFrame | None]", frames_in_beta(engine, beta, times, copies, *how))
@@ -184,7 +185,7 @@ def frames_in_beta(
     seed: int,
     reduce: Reduce | None,
 ) -> Iterator[TemperFrame | TemperFrames | None]:
-    """``tempering_in_beta``, which yields several measurements at once where ``reduce`` asks for that."""
+    """Temper like ``tempering_in_beta``, but yield several measurements at once if ``reduce`` asks for that."""
     check_run(engine.model, engine.replicas, times.total, engine.colours)
     slices = engine.model.graph.slices
     outside = [time for time in wanted.times if not 0 < time < slices]
@@ -200,7 +201,7 @@ def frames_in_beta(
         )
     between = Moves(moves, seed, times.swap_every)
     engine.set_ladder(beta, copies)
-    # the next one and the frame that the caller has are among them; others measure when no frame waits
+    # this includes the next measurement and the frame that the caller holds; other engines measure when no frame waits
     engine.prepare_measurements(1 if _measures_when_asked(engine) else min(BEHIND + 2, times.measurements), wanted)
     adding = None if reduce is None else reduce(engine)
     return _temper(engine, beta, times, on_updates, pause, wanted, compared, between, adding)
@@ -241,15 +242,15 @@ def _temper(
     on_updates(0)
     done = engine.half_sweep // engine.colours
     while done < times.total:
-        step, begun = divmod(done - times.thermalize, every)  # of the thermalisation, below 0
+        step, begun = divmod(done - times.thermalize, every)  # ``step`` is below 0 during thermalisation
         portion = portions.sweeps
         portions.begin()
         to_move = moves.until_next(done, times.total - done)
         count = min(portion, to_move, every - begun if step >= 0 else times.thermalize - done)
         enough = min(most, to_move) // every
         several = min(engine.at_once, enough, times.measurements - step) if step >= 0 == begun else 0
-        several = several if energies is wanted else 0  # each of these is asked for what it is to compare
-        frames = several  # that they are yielded in
+        several = several if energies is wanted else 0  # measurements with different overlaps are requested one by one
+        frames = several  # number of frames that hold them
         if several > 1:
             count = several * every
             rounds = every // times.swap_every
@@ -270,13 +271,13 @@ def _temper(
                 if later is not None:
                     waiting.append(partial(_frame, step, every, later))
         if count == portion:
-            engine.wait()  # reports and pauses are not to run far ahead of a GPU
+            engine.wait()  # so that reports and pauses do not run far ahead of a GPU
             portions.end()
         on_updates(count * updates_a_sweep)
         done += count
         moves.apply(engine, done, beta)
         stop = pause()
-        behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * frames)  # a GPU goes on meanwhile
+        behind = 0 if at_once or stop or done == times.total else max(BEHIND, 2 * frames)  # a GPU continues meanwhile
         while len(waiting) > behind:
             yield waiting.popleft()()
         if stop:

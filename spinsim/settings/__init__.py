@@ -1,1 +1,1 @@
-"""Settings: each is stated once, as metadata of a dataclass field; flags, files and documentation follow from there."""
+"""Settings: each is declared once, as metadata of a dataclass field; flags, files and documentation derive from it."""

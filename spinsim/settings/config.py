@@ -1,7 +1,7 @@
 """The configuration of one run: tables of settings, frozen and validated; its canonical JSON and its identity.
 
-The identity is the SHA-256 of the canonical JSON, physics only: where and how it ran, and under which path an instance
-lay, do not count.
+The identity is the SHA-256 of the canonical JSON with the physics only. The place and the manner of the run, and the
+path of an instance file, do not count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def table(kind: type[AnyTable], **varied: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """One run; each job has a subclass with a table of its own."""
+    """Configuration of one run; each job has a subclass with its own table."""
 
     job: ClassVar[str]  # the command that runs it, and the name of its table
 
@@ -59,11 +59,11 @@ class Config:
         return canonical_json(tables)
 
     def sha256(self, model_sha256: str | None) -> str:
-        """Identity of the run; an instance counts with its content, ``model_sha256``."""
+        """Return the identity of the run; an instance counts with its content, ``model_sha256``."""
         return self.identity(self._plain(), model_sha256)
 
     def _plain(self) -> dict[str, dict[str, Any]]:
-        """The values of all tables; they hold no tables themselves, and nothing is copied."""
+        """Return the values of all tables; tables are never nested, and nothing is copied."""
         return {
             name: {key: getattr(getattr(self, name), key) for key in settings}
             for name, settings in tables_of(type(self)).items()
@@ -71,7 +71,7 @@ class Config:
 
     @classmethod
     def identity(cls, tables: Tables, model_sha256: str | None) -> str:
-        """Identity of a run with these tables: SHA-256 of what determines the numbers, and of nothing else."""
+        """Return the identity of a run with these tables: SHA-256 of the settings that determine its numbers."""
         from spinsim import rng
 
         kept: dict[str, Any] = {name: kind.identity(tables[name]) for name, kind in kinds_of(cls).items()}
@@ -81,13 +81,13 @@ class Config:
 
     @classmethod
     def from_tables(cls, tables: Tables) -> Self:
-        """The configuration that a file holds."""
+        """Return the configuration that a file holds."""
         read: dict[str, Any] = {name: kind(**kind.stored(tables[name])) for name, kind in kinds_of(cls).items()}
         return cls(**read)
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Fill in, in place, what follows from other values that were given."""
+        """Fill in, in place, values that follow from other given values."""
 
 
 @once
@@ -117,9 +117,9 @@ def _default_of(job: type[AnyConfig]) -> AnyConfig:
 
 
 def build_config(job: type[AnyConfig], *layers: Tables, begun: Begun = lambda out, job: {}) -> AnyConfig:
-    """A job's configuration from layers of tables; later layers win, and a value of None leaves the earlier one.
+    """Build a job's configuration from layers of tables; later layers win, and None keeps an earlier value.
 
-    ``begun`` returns the tables of the run that a file holds: a run that goes on has its seeds, where they were drawn.
+    ``begun`` returns the tables of the run in a file, from which a continued run takes seeds that were drawn.
     """
     kinds, settings = kinds_of(job), tables_of(job)
     merged: dict[str, dict[str, Any]] = {name: {} for name in kinds}
@@ -157,7 +157,7 @@ _LONGEST: Final = 2**20
 
 
 def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]]) -> dict[str, dict[str, Any]]:
-    """The tables of a job's configuration file, their names and keys checked; those of other jobs are left out."""
+    """Read the tables of a job's configuration file and check their names and keys; drop tables of other jobs."""
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
     tables = _parse(path)
     for name, table in tables.items():
@@ -184,5 +184,5 @@ def _parse(path: str | Path) -> dict[str, Any]:
         raise InputError(f"configuration {path} cannot be read ({error.strerror}): check its path") from error
     except UnicodeDecodeError as error:
         raise InputError(f"configuration {path} is no text in UTF-8: give a TOML file of settings") from error
-    except (ValueError, RecursionError) as error:  # also integers of thousands of digits
+    except (ValueError, RecursionError) as error:  # also for integers of thousands of digits
         raise InputError(f"configuration {path} is not valid TOML ({error}): correct it there") from error

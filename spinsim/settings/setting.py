@@ -1,6 +1,6 @@
-"""One setting: a field of a dataclass whose metadata says all that users are told of it, and what it refuses.
+"""One setting: a field of a dataclass, whose metadata hold all that users are told about it, and its allowed values.
 
-Nothing here imports NumPy, for the command line reads every setting before it does anything.
+Nothing here imports NumPy, because the command line reads every setting before it does anything.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _KEY: Final = "setting"
 
 
 class Numbers(NamedTuple):
-    """A setting that is text in which numbers may stand; files may give it as a number or as a list."""
+    """A setting whose text may contain numbers; files may give it as a number or as a list."""
 
     kind: type  # type of the numbers
-    between: str  # separator between them; empty where there may be one alone
+    between: str  # separator between them; empty if only one number is allowed
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -44,25 +44,25 @@ class Setting:
     """Description of one setting, for flags, configuration files, Python and the documentation."""
 
     help: str  # meaning, a phrase without a full stop
-    default: Any  # value where nothing is given
-    shown: str = ""  # the default in words, where the value does not say it
+    default: Any  # value if none is given
+    shown: str = ""  # default in words, if the value is not self-explanatory
     unit: str = ""  # unit of its numbers
-    low: float | None = None  # lowest number that is allowed
-    above: float | None = None  # number that it must exceed
-    high: float | None = None  # highest number that is allowed
+    low: float | None = None  # lowest allowed number
+    above: float | None = None  # exclusive lower bound
+    high: float | None = None  # highest allowed number
     finite: bool = True  # True to refuse infinity
-    choices: tuple[Any, ...] = ()  # values that are allowed, where these can be counted
-    besides: str | None = None  # how a value may begin that is none of the choices
-    numbers: Numbers | None = None  # which numbers its text may hold
+    choices: tuple[Any, ...] = ()  # allowed values, if they can be listed
+    besides: str | None = None  # prefix of further allowed values
+    numbers: Numbers | None = None  # numbers that its text may contain
     is_path: bool = False  # True if it names a file
-    is_argument: bool = False  # True if it stands on the command line without a flag
+    is_argument: bool = False  # True if it is given on the command line without a flag
     flag: str | None = ""
-    """Flag on the command line, empty where the name says it; None where only files and Python have it."""
-    is_seed: bool = False  # True if ``random``, or None in Python, stands for a fresh value
+    """Flag on the command line; empty to derive it from the name, None if only files and Python have the setting."""
+    is_seed: bool = False  # True if ``random``, or None in Python, draws a fresh value
     physics: bool = True  # True if it counts in the identity of a run
     before: Any = ...
-    """Of a setting that came after 1.0: the value of runs from before, which does not count in their identity."""
-    unused: bool = False  # True if it means nothing to a job
+    """For a setting added after 1.0: the value assumed for older runs, which does not count in their identity."""
+    unused: bool = False  # True if it has no meaning for a job
     name: str = ""  # key in configuration files
     kind: type = str  # ``int``, ``float``, ``str`` or ``bool``
     optional: bool = False  # True if it may be None
@@ -75,12 +75,12 @@ class Setting:
 
     @property
     def takes_lists(self) -> bool:
-        """True if its text may hold several numbers."""
+        """True if its text may contain several numbers."""
         return self.numbers is not None and self.numbers.between != ""
 
     @property
     def default_text(self) -> str:
-        """The default as users read it, empty where there is none."""
+        """Default as users read it; empty if there is none."""
         if self.shown or self.default is None:
             return self.shown
         if isinstance(self.default, bool):
@@ -94,7 +94,7 @@ class Setting:
 
     @property
     def allowed(self) -> str:
-        """Allowed values in words, such as ``a number from 0 to 1``; empty where the type says it."""
+        """Allowed values in words, such as ``a number from 0 to 1``; empty if the type suffices."""
         noun = "a whole number" if self.kind is int else "a number"
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}" if self.kind is str else either(self.choices)
@@ -137,9 +137,9 @@ class Setting:
         raise InputError(f"{self.name} {value} is out of range: give {self.allowed}")
 
     def typed(self, value: Any) -> Any:
-        """A value of a file or call as the setting's type; whole numbers serve as floats, lists of numbers as text.
+        """Convert a value of a file or call to the setting's type; whole numbers become floats, lists of numbers text.
 
-        None stands for what is filled in when the model is there, where the setting has it.
+        None is kept if the setting is optional; it is filled in once the model is known.
         """
         if value is None and self.optional:
             return None
@@ -161,7 +161,7 @@ def setting(default: Any, help: str, **about: Any) -> Any:  # noqa: A002  (as in
 
 
 class Table:
-    """Base of the frozen dataclasses whose fields are settings: one ``[table]`` of a configuration file."""
+    """Base class of frozen dataclasses whose fields are settings: one ``[table]`` of a configuration file."""
 
     def __post_init__(self) -> None:
         given = vars(self)
@@ -171,28 +171,28 @@ class Table:
         self.check_together()
 
     def check_together(self) -> None:
-        """Refuse what single settings cannot: texts that cannot be read, values that do not go together."""
+        """Refuse what single settings cannot: unreadable texts, and values that contradict each other."""
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse settings that are not to be given together, whatever their values."""
+        """Refuse settings that exclude each other, whatever their values."""
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The settings in a table of a file, which may be older than some; the rest of the table describes."""
+        """Return the settings in a table of a file, which may be older than some; other entries only describe."""
         known = settings_of(cls)
         later = {name: one.before for name, one in known.items() if name not in table and one.before is not ...}
         return later | {name: value for name, value in table.items() if name in known}
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The part of a table that counts in the identity of its run, as JSON has it."""
+        """Return the part of a table that counts in the identity of its run, in JSON form."""
         own = {name: table.get(name, one.before) for name, one in settings_of(cls).items() if one.physics}
         return {name: value for name, value in own.items() if value != settings_of(cls)[name].before}
 
 
 def once(function: Callable[[Kind], Returned]) -> Callable[[Kind], Returned]:
-    """A function of classes that is carried out once for each: ``cache``, whose keys mypy lets no class be."""
+    """Cache a function of classes, like ``cache``, whose keys mypy does not allow to be classes."""
     return cast("Callable[[Kind], Returned]", cache(function))
 
 
@@ -208,7 +208,7 @@ def settings_of(kind: type[Table]) -> Mapping[str, Setting]:
 
 
 def _as_text(value: Any, form: Numbers) -> Any:
-    """A number, or a list of numbers, as text; anything else as it is."""
+    """Return a number, or a list of numbers, as text; anything else unchanged."""
     numbers = value if isinstance(value, list) and form.between else [value]
     try:
         number = whole if form.kind is int else real

@@ -1,4 +1,4 @@
-"""The tables that all jobs share: ``[model]``, what is simulated, and ``[run]``, how much of it, where and how."""
+"""The tables that all jobs share: ``[model]``, the simulated model, and ``[run]``, the size and manner of the run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from spinsim.model.cells import CELLS
 from spinsim.settings.setting import COUNT, GRID, SIDES, Table, setting
 
 GIVEN_MODEL: Final = "python:"
-"""With the model's name it is the ``instance`` of a run whose model was given in Python; the file of the run holds it,
-and its content is part of the run's identity."""
+"""Prefix of ``instance`` for a model that was given in Python; the model's name follows it. The file of the run holds
+the model, whose content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
-AUTO: Final = "auto"  # asks for Houdayer moves where they pay
+AUTO: Final = "auto"  # requests Houdayer moves where they pay
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class ModelSettings(Table):
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Leave out what describes an instance: the instance says everything."""
+        """Leave out the description of an instance, because the instance determines everything."""
         return super().stored(table) if table["instance"] is None else {"instance": table["instance"]}
 
     def check_together(self) -> None:
-        """Refuse a size that is none, and what has no effect on these couplings."""
+        """Refuse an invalid size, and settings without effect on these couplings."""
         if self.couplings != "pm-j" and self.bond_fraction != 0.5:
             raise InputError(
                 f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
@@ -87,7 +87,7 @@ class ModelSettings(Table):
 
     @cached_property
     def along(self) -> tuple[float, ...] | None:
-        """Relative strength of the couplings along each axis, None where all are equal."""
+        """Relative strength of the couplings along each axis; None if all are equal."""
         if self.couplings_along is None:
             return None
         try:
@@ -110,7 +110,7 @@ class ModelSettings(Table):
 
     @classmethod
     def identity(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        """The part of a model that counts in the identity of its run: sizes and strengths by their numbers."""
+        """Return the part of a model that counts in its run's identity, with sizes and strengths as numbers."""
         settings = cls(**cls.stored(table))
         along = {} if settings.along is None else {"couplings_along": list(settings.along)}
         return super().identity(table) | {"size": list(settings.shape)} | along
@@ -148,7 +148,7 @@ class RunSettings(Table):
 
     @property
     def number_of_replicas(self) -> int:
-        """Replicas of each sample, of a configuration in which their number is filled in."""
+        """Number of replicas of each sample, once it has been filled in."""
         assert self.replicas is not None  # noqa: S101
         return self.replicas
 
@@ -158,7 +158,7 @@ class RunSettings(Table):
 
 
 def _shared(*said: Any, **about: Any) -> Callable[..., Any]:
-    """Return what makes a setting that several jobs have, anew for every table."""
+    """Return a factory of a setting that several jobs have; each table gets its own."""
     return partial(setting, *said, **about)
 
 
@@ -176,7 +176,7 @@ own_moves = _shared(
     None, "Moves between sweeps, each with the number of sweeps between two, such as houdayer:16,wolff:10"
 )
 
-_FILE: Final = ".h5"  # how the name of a file ends that is given in the place of a ladder
+_FILE: Final = ".h5"  # suffix of a file that is given instead of a ladder
 _CLUSTERS: Final = {"sw": "swendsen-wang", "wolff": "wolff", "seeded": "seeded-clusters"}
 _CLUSTERS_EVERY: Final = 10
 
@@ -228,7 +228,7 @@ houdayer = _shared(
 
 
 def with_clusters(given: dict[str, Any]) -> None:
-    """Put the moves in place of the name of clusters, among the settings of a job in place."""
+    """Replace the name of clusters by the moves it stands for, in place among the settings of a job."""
     name, every, moves = given.get("clusters"), given.get("clusters_every"), given.get("moves")
     if name is None and every is not None:
         raise InputError(f"clusters_every {every} goes with clusters alone: give {argument('clusters')} too")
@@ -241,7 +241,7 @@ def with_clusters(given: dict[str, Any]) -> None:
 
 
 def with_houdayer(given: dict[str, Any]) -> None:
-    """Put the moves in place of a number of sweeps between Houdayer moves, among the settings of a job in place."""
+    """Replace a number of sweeps between Houdayer moves by the moves, in place among the settings of a job."""
     every, moves = given.get("houdayer"), given.get("moves")
     if every is None or every == AUTO:
         return
@@ -256,10 +256,10 @@ def with_houdayer(given: dict[str, Any]) -> None:
 
 
 def with_ladder_of_file(given: dict[str, Any], job: str, axes: Mapping[str, str]) -> None:
-    """Put numbers in the place of a file that is given for a ladder, such as ``first.h5``; ``axes`` by setting.
+    """Replace a file that is given for a ladder, such as ``first.h5``, by its numbers; ``axes`` by setting.
 
     Raises:
-        InputError: for a file that holds no run of the job, or another ladder.
+        InputError: for a file that holds no run of the job, or another kind of ladder.
     """
     for name, axis in axes.items():
         path = given.get(name)

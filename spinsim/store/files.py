@@ -1,7 +1,7 @@
-"""The file of a run: a whole record at every moment, written beside the old one and renamed into its place.
+"""The file of a run: at every moment a complete record, written to a temporary file that replaces the old one.
 
-Trajectories are functions of the seed, so that a process that is killed costs the time since the last checkpoint and
-never a row. Who reads sees one of these records, at any moment of a run.
+Trajectories are functions of the seed, so a killed process loses the time since the last checkpoint but never a row. A
+reader sees one of these records at any moment of a run.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from spinsim.registry import FOLDERS
 from spinsim.store import hdf5, sealed, segments
 from spinsim.store.segments import LISTED, Segment, Stored
 
-CONFIGURATIONS: Final = "configurations"  # the group of saved configurations, which are read when they are used
+CONFIGURATIONS: Final = "configurations"  # group of saved configurations, which are read on access
 PARTS: Final = "parts"
-"""The root attribute that lists the paths of all arrays, and of groups with an @ behind, which spinsim wrote."""
-_IN_MEMORY: Final = 2**26  # bytes of a record whose file is made in memory
-_JOINED: Final = 2**30  # bytes of segments that a finished file takes in
-_ROOM: Final = 2.0  # times what is stored, to read it
+"""Root attribute with the paths of all arrays that spinsim wrote, and of its groups with their attributes."""
+_IN_MEMORY: Final = 2**26  # largest record whose file is assembled in memory, in bytes
+_JOINED: Final = 2**30  # largest size of segments that are merged into a finished file, in bytes
+_ROOM: Final = 2.0  # memory for reading, in multiples of the stored bytes
 _TRIES: Final = 5
 
 
@@ -43,7 +43,7 @@ def stamp() -> str:
 
 
 class DamageError(InputError):
-    """A file is not the one that was written."""
+    """The contents of a file differ from those that were written."""
 
 
 def damaged(path: str | os.PathLike[str], how: str = "its bytes are not those of its SHA-256") -> DamageError:
@@ -51,17 +51,17 @@ def damaged(path: str | os.PathLike[str], how: str = "its bytes are not those of
 
 
 def read(path: str | os.PathLike[str]) -> Record:
-    """The record that a file holds, as of the last checkpoint of its run.
+    """Read the record in a file, as of the last checkpoint of its run.
 
     Raises:
-        InputError: for a missing file, one that is no record of spinsim, one that is damaged, and too little memory.
+        InputError: for a missing or damaged file, a file that is no record of spinsim, and too little memory.
     """
     record, _ = read_and_compare(path)
     return record
 
 
 def read_and_compare(path: str | os.PathLike[str]) -> tuple[Record, bool]:
-    """The record of a file, and True if every byte is as it was written; additions of others are left out of it."""
+    """Read the record in a file, without additions by others; also return True if every byte is unchanged."""
     if os.path.isdir(path):
         raise InputError(f"{path} is a directory: give a file that spinsim wrote")
     if not os.path.exists(path):
@@ -91,7 +91,7 @@ def _check_is_run(path: str | os.PathLike[str], record: Record) -> None:
 
 
 def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[Record, bool] | None:
-    """The record of an open file; None where another file lies under its path by now."""
+    """Read the record in an open file; return None if its path now leads to another file."""
     try:
         seal = sealed.seal_of(file)
     except sealed.NoSealError as error:
@@ -113,7 +113,7 @@ def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[R
             record = hdf5.read_group(opened, os.fspath(path), frozenset({CONFIGURATIONS}), own)
     except InputError:
         raise
-    except Exception as error:  # h5py raises any of a dozen, where a user's additions or damage confuse it
+    except Exception as error:  # additions by users or damage make h5py raise any of a dozen errors
         if is_whole:
             raise
         raise damaged(path, "a part cannot be read") from error
@@ -123,7 +123,7 @@ def _read_open(path: str | os.PathLike[str], file: io.BufferedReader) -> tuple[R
 
 
 def has_additions(path: Path) -> bool:
-    """True if a file has groups, arrays or attributes that spinsim did not write; for files that ``read`` takes."""
+    """True if a file that ``read`` accepts has groups, arrays or attributes that spinsim did not write."""
     with h5py.File(path, "r", locking=False) as file:
         return hdf5.has_others(file, _named(file))
 
@@ -146,13 +146,13 @@ def _has_segments(path: str | os.PathLike[str]) -> bool:
 
 
 def _named(file: h5py.File) -> hdf5.Named:
-    """All that spinsim wrote into a file to which something was added: attributes of each group, and arrays."""
+    """Names of all parts that spinsim wrote into a file with additions: attributes of each group, and arrays."""
     listed = json.loads(file.attrs[PARTS])
     return {path: set(names) for path, names in listed["groups"].items()}, set(listed["arrays"])
 
 
 def _with_parts(record: Record) -> Record:
-    """The record with an attribute that lists what it has."""
+    """Return the record with an attribute that lists its parts."""
     attributes = {name: value for name, value in record.attributes.items() if name != PARTS}
     record = Record(attributes, record.arrays, record.groups)
     groups = {path: sorted(group.attributes) for path, group in _groups(record)}
@@ -172,7 +172,7 @@ def write_into(disk: Disk, record: Record) -> sealed.Seal:
     """Write the whole record into an empty file, and seal it."""
     record = _with_parts(record)
     image: Any = io.BytesIO() if record.nbytes <= _IN_MEMORY else disk
-    with ThreadPoolExecutor(1) as beside:  # neither writing nor hashing holds the interpreter
+    with ThreadPoolExecutor(1) as beside:  # writing and hashing both release the interpreter lock
         parts = beside.submit(hdf5.digest_of, record)
         with h5py.File(image, "w", userblock_size=sealed.BYTES, libver=hdf5.LIBRARY) as file:
             hdf5.write_record(file, record)
@@ -185,17 +185,17 @@ def write_into(disk: Disk, record: Record) -> sealed.Seal:
 
 
 def save_new(path: Path, record: Record) -> None:
-    """Write a record into a new file, with folders that are missing.
+    """Write a record into a new file, and create missing folders.
 
     Raises:
-        InputError: where the path exists or cannot be written; nothing is left behind.
+        InputError: if the path exists or cannot be written; nothing is left behind.
     """
     with ThreadPoolExecutor(1) as thread:
         _begun(path, record, thread).close()
 
 
 def _begun(path: Path, record: Record, thread: ThreadPoolExecutor) -> Disk:
-    """A new file that holds a record, open and locked."""
+    """Return a new file that holds a record, open and locked."""
     with contextlib.ExitStack() as stack:
         with new_file(path) as disk:
             thread.submit(write_into, disk, record).result()
@@ -205,13 +205,13 @@ def _begun(path: Path, record: Record, thread: ThreadPoolExecutor) -> Disk:
 
 
 def replace(path: Path, record: Record) -> None:
-    """Let a record take the place of the file of a run, which no process may write meanwhile."""
+    """Replace the file of a run by a record; refuse if another process is writing it."""
     with open_to_write(path) as file:
         file.write(record)
 
 
 class RunFile:
-    """The file of a run, locked, which a record replaces at each checkpoint and at the end; one thread writes."""
+    """The locked file of a run. A record replaces it at each checkpoint and at the end; one thread writes."""
 
     def __init__(self, path: Path, disk: Disk, record: Record, is_whole: bool, thread: ThreadPoolExecutor) -> None:
         self.path, self.record, self.is_whole = path, record, is_whole
@@ -221,12 +221,12 @@ class RunFile:
     def write(self, record: Record, wait: bool = True, is_last: bool = False) -> None:
         """Replace the file by a record, whose arrays must not change before the next call or the end of the context.
 
-        Without ``wait`` this happens while the caller goes on; an error is then raised by a later call. With the last
-        record of a run the file takes in segments that are not too large.
+        Without ``wait`` the file is written while the caller continues; an error is then raised by a later call. With
+        the last record of a run, the file absorbs its segments unless they are too large.
 
         Raises:
-            InputError: where the path leads elsewhere by now; the record is then kept under another name.
-            OSError: where it cannot be written.
+            InputError: if the path now leads to another file; the record is then saved under another name.
+            OSError: if the file cannot be written.
         """
         self.flush()
         self._pending = self._thread.submit(self._write, record, is_last)
@@ -234,7 +234,7 @@ class RunFile:
             self.flush()
 
     def flush(self) -> None:
-        """Wait for what is being written, and raise its error."""
+        """Wait until pending data are written, and raise the error of writing them."""
         if self._pending is not None:
             pending, self._pending = self._pending, None
             pending.result()
@@ -260,11 +260,11 @@ class RunFile:
         try:
             return replaced(self.path, self._disk, fill)
         except FileNotFoundError:
-            # A folder that somebody deletes at this moment may lose the new file before the old one: see what is left.
+            # If somebody deletes the folder at this moment, the new file may vanish before the old one: try once more.
             return replaced(self.path, self._disk, fill)
 
     def _rescued(self, record: Record) -> InputError:
-        """Keep a record whose file has gone from its path under the first free name, such as ``run-1.h5``."""
+        """Save a record, whose file has gone from its path, under the first free name, such as ``run-1.h5``."""
         gone = f"{self.path} was moved, removed or replaced while a run wrote it"
         if any(not (self.path.parent / one.name).is_file() for one in listed_in(record)):
             segments.drop(self.path.parent, listed_in(record))
@@ -277,7 +277,7 @@ class RunFile:
                         write_into(disk, record)
                     break
             except InputError:
-                if not os.path.lexists(name):  # else somebody else was faster
+                if not os.path.lexists(name):  # otherwise another process was faster
                     raise
         call = worded(f"spinsim resume {quoted(name)}", f"ss.resume({str(name)!r})")
         is_finished = "finished" in record.attributes
@@ -285,8 +285,8 @@ class RunFile:
         return InputError(f"{gone}; {kept} kept in {name}{on}")
 
     def add_segment(self, group: str, arrays: Mapping[str, npt.NDArray[Any]], number: int) -> Segment:
-        """Write rows of all arrays of a group into a segment of this number, which the next record may list."""
-        self.flush()  # whose error comes before further rows are written
+        """Write rows of all arrays of a group into segment ``number``, which the next record may list."""
+        self.flush()  # raises earlier errors before further rows are written
         folder = segments.folder_of_segments(self.path)
         name = folder / f"{group.replace('/', '.')}-{number:06d}.h5"
         axes = {key: ("row", *(f"{key}_axis_{k}" for k in range(1, rows.ndim))) for key, rows in arrays.items()}
@@ -311,12 +311,12 @@ def _written_segment(path: Path, record: Record, folder: Path) -> Segment:
 
 
 def listed_in(record: Record) -> list[Segment]:
-    """The segments that a record lists."""
+    """Return the segments that a record lists."""
     return [one for group in record.groups.values() for one in segments.listed(group.attributes.get(LISTED, ""))]
 
 
 def _joined(record: Record) -> Record:
-    """The record with all rows that segments hold in the file itself."""
+    """Return the record with all rows of its segments in the file itself."""
     whole = record.copy()
     for group in whole.groups.values():
         if LISTED in group.attributes:
@@ -329,10 +329,10 @@ def _joined(record: Record) -> Record:
 
 @contextlib.contextmanager
 def open_to_write(path: Path) -> Iterator[RunFile]:
-    """The file of a run, locked; write errors become one sentence.
+    """Open and lock the file of a run; errors of writing become one sentence.
 
     Raises:
-        InputError: where it cannot be read or written, or is open in another process.
+        InputError: if it cannot be read or written, or is open in another process.
     """
     try:
         with (
@@ -347,10 +347,10 @@ def open_to_write(path: Path) -> Iterator[RunFile]:
 
 @contextlib.contextmanager
 def begin(path: Path, record: Record) -> Iterator[RunFile]:
-    """A new file of a run, which holds a first record, locked.
+    """Create and lock a new file of a run, with a first record.
 
     Raises:
-        InputError: where the path exists or cannot be written, and where rows of another run lie beside it.
+        InputError: if the path exists or cannot be written, and if segments of another run are in its place.
     """
     segments.check_free(path, any(LISTED in group.attributes for group in record.groups.values()))
     try:
@@ -381,5 +381,5 @@ def check_disk(path: Path, needed: float) -> None:
 
 
 def text_attributes(record: Record) -> dict[str, str]:
-    """Root attributes as text."""
+    """Return the root attributes as text."""
     return {name: str(value) for name, value in record.attributes.items() if name != PARTS}

@@ -1,8 +1,8 @@
 """Records as HDF5 groups: dimension scales on every axis, units, one order, no time stamps: equal records, equal bytes.
 
-An axis without coordinates is a dimension of netCDF-4 without a variable. An array that repeats one number, such as
-equal couplings of a large lattice, is stored as its fill value; one that is mostly zeros is compressed, as sums of few
-measurements are. Arrays in segments become virtual datasets.
+An axis without coordinates is a netCDF-4 dimension without a variable. An array that repeats one number, such as equal
+couplings of a large lattice, is stored as its fill value. An array that is mostly zeros, such as sums of few
+measurements, is compressed. Arrays in segments become virtual datasets.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from spinsim.machine.threads import available_threads
 from spinsim.record import Array, Record
 from spinsim.store.segments import Stored
 
-LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 reads it; headers have checksums, so that damage is an error at once
+LIBRARY: Final = ("v110", "v110")  # HDF5 1.10 can read it; headers have checksums, so that damage is detected at once
 _HEAP: Final = re.compile(rb"GCOL\x01\0\0\0")
 _BARE: Final = "This is a netCDF dimension but not a netCDF variable. {:10}"
-_CHUNK: Final = 2**17  # numbers of a chunk
-_SPARSE_CHUNK: Final = 2**13  # likewise, of an array that is mostly zeros
-_TOGETHER: Final = 64  # such chunks that a thread compresses at once
+_CHUNK: Final = 2**17  # numbers in a chunk
+_SPARSE_CHUNK: Final = 2**13  # numbers in a chunk of an array that is mostly zeros
+_TOGETHER: Final = 64  # number of sparse chunks that a thread compresses at once
 _LEVEL: Final = 1  # of compression
 _PIECE: Final = 2**22  # bytes that a thread hashes at once
-_SMALL: Final = 2**13  # bytes of an array that is stored as it is
+_SMALL: Final = 2**13  # largest array, in bytes, that is always stored uncompressed
 _MOST_FILLED: Final = 4
-"""Inverse of the part of an array that is not 0 up to which it is compressed, such as sums of few measurements."""
+"""Inverse of the largest fraction of nonzero numbers at which an array is compressed."""
 _EMPTY: Final = "empty"
-"""The attribute of a group that has, as JSON, the axes, type, shape and words of its arrays without any numbers."""
+"""Attribute of a group with the axes, type, shape and descriptions of its arrays without numbers, as JSON."""
 _OF_HDF5: Final = frozenset({_EMPTY, "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Encoding"})
 
 _OBJECT: Final = h5py.string_dtype()
 _TEXT: Final = h5py.h5t.py_create(_OBJECT, logical=True)
 _ONE: Final = h5py.h5s.create(h5py.h5s.SCALAR)
-_WORDS: Final = {"long_name": "", "units": "1"}  # of arrays, and what they are where nothing is said
+_WORDS: Final = {"long_name": "", "units": "1"}  # descriptions of arrays, and their defaults
 _REFERENCES: Final = h5py.special_dtype(vlen=h5py.ref_dtype)
 _LISTS: Final = h5py.h5t.py_create(_REFERENCES, logical=True)
-_TEXT_HERE, _LISTS_HERE = h5py.h5t.py_create(_OBJECT), h5py.h5t.py_create(_REFERENCES)  # as Python has them
+_TEXT_HERE, _LISTS_HERE = h5py.h5t.py_create(_OBJECT), h5py.h5t.py_create(_REFERENCES)  # in memory, as Python has them
 
 
 class _Scale(NamedTuple):
-    """A dataset that names an axis, or has the coordinates along it."""
+    """A dataset that names an axis, or holds the coordinates along it."""
 
     length: int
     reference: Any
 
 
 class _Writer:
-    """Writes records into a file through h5py's low level, whose calls take a quarter of the time of its high one.
+    """Writes records into a file through h5py's low-level API, which takes a quarter of the time of the high-level one.
 
-    Axes without coordinates are dimensions of the root group where one length serves all groups, as netCDF-4 lets
-    groups use those of the groups around them.
+    Axes without coordinates are dimensions of the root group if all groups agree on the length, because netCDF-4 groups
+    can use the dimensions of enclosing groups.
     """
 
     def __init__(self, file: h5py.File) -> None:
@@ -98,7 +98,7 @@ class _Writer:
         return _Scale(length, np.array([h5py.h5r.create(self._root, path.encode(), h5py.h5r.OBJECT)], h5py.ref_dtype))
 
     def _name_axes(self, group: Any, path: str, dataset: Any, array: Array, own: dict[str, _Scale]) -> None:
-        """Say which scales an array has, as ``H5DSattach_scale`` does, without its lists of their users."""
+        """Attach an array's scales, as ``H5DSattach_scale`` does, but without the scales' lists of their users."""
         if not array.axes:
             return
         scales = np.empty(len(array.axes), _REFERENCES)
@@ -113,7 +113,7 @@ class _Writer:
         h5py.h5a.create(dataset, b"DIMENSION_LIST", _LISTS, space).write(scales, _LISTS_HERE)
 
     def _bare(self, group: Any, path: str, name: str, length: int) -> _Scale:
-        """A named axis without coordinates; it takes no room however long it is, as nothing is written into it."""
+        """Create a named axis without coordinates; nothing is written into it, so it takes no room at any length."""
         space = h5py.h5s.create_simple((length,))
         dataset = h5py.h5d.create(group, name.encode(), h5py.h5t.STD_I8LE, space, self._plain)
         h5py.h5ds.set_scale(dataset, _BARE.format(length).encode())
@@ -134,7 +134,7 @@ class _Writer:
             _add_text(dataset, "long_name", array.long_name)
             _add_text(dataset, "units", array.units)
         if values.dtype.kind == "S":
-            _add_text(dataset, "_Encoding", "utf-8")  # netCDF's word for it: xarray reads text then
+            _add_text(dataset, "_Encoding", "utf-8")  # the netCDF attribute that makes xarray read text
         return dataset
 
     def _create(self, group: Any, name: str, values: npt.NDArray[Any], how: Any) -> Any:
@@ -144,7 +144,7 @@ class _Writer:
         return h5py.h5d.create(group, name.encode(), self._kinds[values.dtype], space, how)
 
     def _write_sparse(self, group: Any, name: str, values: npt.NDArray[Any]) -> Any:
-        """An array that is mostly zeros: chunks of nothing else take no room and no time, others are compressed."""
+        """Write an array that is mostly zeros: all-zero chunks take no room and no time, others are compressed."""
         how = _chunked(values, _SPARSE_CHUNK)
         dataset, chunk = self._create(group, name, values, how), how.get_chunk()
         starts = list(itertools.product(*(range(0, n, step) for n, step in zip(values.shape, chunk, strict=True))))
@@ -152,7 +152,7 @@ class _Writer:
         def packed(start: tuple[int, ...]) -> bytes:
             part = values[tuple(slice(at, at + step) for at, step in zip(start, chunk, strict=True))]
             whole = np.ascontiguousarray(part)
-            if not whole.view(np.uint8).any():  # -0.0 is something
+            if not whole.view(np.uint8).any():  # -0.0 counts as nonzero
                 return b""
             if part.shape != chunk:
                 whole = np.pad(part, [(0, step - n) for step, n in zip(chunk, part.shape, strict=True)])
@@ -184,7 +184,7 @@ def _add_text(item: Any, name: str, text: str) -> None:
 
 
 def _untimed(kind: Any) -> Any:
-    """Properties of what is created, without the time of it, so that equal records have equal bytes."""
+    """Return creation properties without time stamps, so that equal records have equal bytes."""
     how = h5py.h5p.create(kind)
     how.set_obj_track_times(False)
     return how
@@ -214,7 +214,7 @@ def _stored(group: h5py.Group, name: str, values: Stored) -> h5py.Dataset:
 
 
 def _chunks(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """Chunks of so many numbers, whole along the last axes."""
+    """Return the shape of chunks of at most ``room`` numbers, whole along the last axes."""
     chunks = list[int]()
     for length in reversed(shape):
         chunks.append(max(1, min(length, room)))
@@ -223,13 +223,13 @@ def _chunks(shape: tuple[int, ...], room: int) -> tuple[int, ...]:
 
 
 Named = tuple[dict[str, set[str]], set[str]]
-"""Attributes of each group by its path, and paths of arrays."""
+"""Names of attributes of each group by its path, and paths of arrays."""
 
 
 def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named | None = None) -> Record:
-    """The record that a group of an open file holds, all of it or what is named.
+    """Read a group of an open file as a record, with all parts or only the named ones.
 
-    Arrays of groups in ``lazy`` are read when they are used.
+    Arrays of groups in ``lazy`` are read on access.
     """
     where = group.name.strip("/")
     attributes = {name for name in group.attrs if name not in _OF_HDF5}
@@ -255,7 +255,7 @@ def read_group(group: h5py.Group, path: str, lazy: frozenset[str], named: Named 
 
 
 def has_others(group: h5py.Group, named: Named) -> bool:
-    """True if a group, or one within it, has attributes, arrays or groups that are not named."""
+    """True if a group, or one of its subgroups, has attributes, arrays or groups that are not named."""
     where = group.name.strip("/")
     if set(group.attrs) - _OF_HDF5 - named[0][where]:
         return True
@@ -273,7 +273,7 @@ def has_others(group: h5py.Group, named: Named) -> bool:
 
 
 def has_sound_heaps(file: BinaryIO) -> bool:
-    """False if a heap of texts has objects that HDF5 would never get past: such heaps alone have no checksums."""
+    """False if a heap of texts has objects on which HDF5 would hang; heaps are the only parts without checksums."""
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         for heap in re.finditer(_HEAP, content):
             end = heap.start() + int.from_bytes(content[heap.end() : heap.end() + 8], "little")
@@ -292,7 +292,7 @@ def _text(value: Any) -> Any:
 
 
 def _read_text(item: Any, name: str, usual: str) -> str:
-    """An attribute that is a text, or what it is where there is none."""
+    """Return a text attribute, or ``usual`` if it is missing."""
     if not h5py.h5a.exists(item, name.encode()):
         return usual
     text = np.empty((), _OBJECT)
@@ -312,7 +312,7 @@ def _values(item: h5py.Dataset) -> Any:
 
 
 def _axes(item: h5py.Dataset, name: str, opens_scales: bool) -> tuple[str, ...]:
-    """Names of the axes of an array; whoever opens their scales too is told of damage of these."""
+    """Return the names of an array's axes; ``opens_scales`` also detects damage of their scales."""
     if h5py.h5ds.is_scale(item.id):
         return (name,)
     axes, number = [f"{name}_axis_{k}" for k in range(item.ndim)], b"DIMENSION_LIST"
@@ -328,9 +328,9 @@ def _axes(item: h5py.Dataset, name: str, opens_scales: bool) -> tuple[str, ...]:
 
 
 def digest_of(record: Record) -> str:
-    """SHA-256 of all arrays and attributes of a record, in hexadecimal: that of the digests of all, by their names.
+    """SHA-256 of all arrays and attributes of a record, in hexadecimal: the digest of their digests, ordered by name.
 
-    Threads find those of large arrays in pieces.
+    Threads compute the digests of large arrays in pieces.
     """
     with ThreadPoolExecutor(available_threads()) as pool:
         found = list(_digests(record, "", pool))
@@ -364,7 +364,7 @@ def _octets(values: npt.NDArray[Any]) -> memoryview:
 
 
 def _cut(contents: Iterable[memoryview]) -> Iterator[memoryview]:
-    """Cut bytes into pieces of ``_PIECE``, wherever one of the contents ends; at least one piece."""
+    """Cut contents into pieces of ``_PIECE`` bytes, across their boundaries; yield at least one piece."""
     rest, is_cut = memoryview(b""), False
     for content in contents:
         joined = memoryview(bytes(rest) + bytes(content)) if len(rest) else content
@@ -382,5 +382,5 @@ def _sha256(content: Any) -> bytes:
 
 
 def _plain(attributes: dict[str, Any]) -> dict[str, str]:
-    """Attributes as they compare after HDF5 has stored them."""
+    """Return attributes in the form that they have after HDF5 has stored them, for comparison."""
     return {name: repr(np.asarray(value).tolist()) for name, value in attributes.items()}

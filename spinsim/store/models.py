@@ -1,4 +1,4 @@
-"""The model in a record, made and read back."""
+"""Conversion of a model to its group in a record, and back."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, OWN, BestSpins
 
-_ROOM: Final = 2  # times what is stored, for labels
-_BYTES_A_GIVEN: Final = 16  # of a value, and where it stands
+_ROOM: Final = 2  # multiple of the stored size, for labels
+_BYTES_A_GIVEN: Final = 16  # of a given value with its two sites
 
 
 def record_of_model(model: Ising) -> Record:
-    """A model in full: the file stands alone. Of a large lattice bonds and drawn couplings follow from it."""
+    """Return a complete record of a model. For a large lattice, bonds and drawn couplings are recomputed."""
     names = ("name", "sites", "quantum", "rounded", "rounding_error", "offset", "samples")
     attributes: dict[str, Any] = {name: getattr(model, name) for name in names}
     arrays: dict[str, Array] = {}
@@ -56,7 +56,7 @@ def record_of_model(model: Ising) -> Record:
     if isinstance(labels, range) and labels.start:
         attributes["first_label"] = labels.start
     if not len(labels):
-        attributes["variables"] = 0  # the site is idle
+        attributes["variables"] = 0  # the only site is idle
     elif not isinstance(labels, range):
         arrays["labels"] = Array(_texts(labels), ("site",), "what the caller calls each site, as JSON")
     if distinct(model.fields).any():
@@ -70,7 +70,7 @@ def record_of_model(model: Ising) -> Record:
 
 
 def model_of(record: Record) -> Ising:
-    """The model of the record of a run."""
+    """Return the model of a run's record."""
     group = record.group("model")
     a, arrays = group.attributes, group.arrays
     lattice = drawn = None
@@ -95,14 +95,14 @@ def model_of(record: Record) -> Ising:
         given = model.sites, group["given_ends"].astype(np.int64), group["given_values"], model.vartype
         is_cut = model.maxcut_weight is not None
         model.problem = Quadratic(*given, float(a["given_offset"]), model.labels, is_cut, model.name).check()
-    model.rounded = bool(a["rounded"])  # what is stored is round already
+    model.rounded = bool(a["rounded"])  # stored values are already rounded
     model.rounding_error = float(a["rounding_error"])
     model.origin = described_in(json.loads(record.attributes["config"]))
     return model
 
 
 def stored_bytes(model: Ising) -> int:
-    """Room that a model and the lowest state of each sample take in a file."""
+    """Bytes of a model and of the lowest state of each sample in a file."""
     if model.graph.is_listed:
         given = _BYTES_A_GIVEN * len(model.problem.values) if model.rounded and model.problem is not None else 0
         return (16 * model.bonds + 9 * model.sites) * model.samples + given
@@ -112,12 +112,12 @@ def stored_bytes(model: Ising) -> int:
 
 
 def _is_drawn(model: Ising) -> bool:
-    """True where the couplings of all samples follow from how they are drawn, and files say no more."""
+    """True if the couplings of all samples follow from their seed, so that files omit them."""
     return model.drawn is not None and not model.graph.is_listed and model.drawn.samples == model.samples
 
 
 def _rows(model: Ising, rows: npt.NDArray[Any], axis: str, long_name: str) -> Array:
-    """Rows by sample, one for all where they are equal; one number for all repeats without memory."""
+    """Return rows by sample; equal rows, or a single repeated number, are broadcast without memory."""
     return Array(np.broadcast_to(rows, (model.samples, rows.shape[1])), ("sample", axis), long_name, ENERGY)
 
 
@@ -140,11 +140,11 @@ def _labels(group: Record, sites: int) -> Labels:
 
 
 def best_in(arrays: Record | Mapping[str, Any], sites: int) -> tuple[npt.NDArray[np.float64], BestSpins]:
-    """The lowest energies and states of a run, from its record or its state."""
+    """Return the lowest energies and states of a run, from its record or its state."""
     spins, bits = f"{BEST}/spins", f"{BEST}/bits"
     return arrays[f"{BEST}/energy"], arrays[spins] if spins in arrays else States(arrays[bits], sites)
 
 
 def as_shown(states: BestSpins, model: Ising) -> BestSpins:
-    """Lowest states as results show them: ``int8`` (samples, sites), ``States`` of huge lattices alone."""
+    """Return lowest states in the form of results: ``int8`` (samples, sites), or ``States`` for huge lattices."""
     return states if model.graph.is_huge else np.asarray(states)

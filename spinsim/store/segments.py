@@ -1,7 +1,7 @@
-"""Rows that grow beyond memory: segments of a run's file, each a file that is written once, and arrays that read them.
+"""Rows that exceed memory: segments of a run's file, each a file that is written once, and arrays that read them.
 
-A run that saves many configurations does not write them anew at each checkpoint. Those since the last one go into
-a segment, ``<file>.parts/<group>-<number>.h5``, which the run's file lists with its SHA-256.
+A run that saves many configurations does not rewrite them at each checkpoint. Configurations since the last one go
+into a segment, ``<file>.parts/<group>-<number>.h5``, which the run's file lists with its SHA-256.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from spinsim.errors import InputError, another_path
 from spinsim.store import sealed
 
 LISTED: Final = "segments"
-"""The attribute of a group that lists its segments, as JSON: name, SHA-256 and rows of each."""
+"""Attribute of a group that lists its segments, as JSON: name, SHA-256 and number of rows of each."""
 
-_PIECE: Final = 2**24  # bytes that are in memory at a time
+_PIECE: Final = 2**24  # bytes in memory at a time
 
 
 class Segment(NamedTuple):
-    """A file with some successive rows of all arrays of a group."""
+    """A file with some consecutive rows of all arrays of a group."""
 
     name: str  # of the file, relative to the folder of the run's file
     sha256: str
@@ -49,7 +49,7 @@ def folder_of_segments(path: Path) -> Path:
 class Stored:
     """An array that stays in files; indexing reads a part of it. Segments are verified when they are first read.
 
-    ``is_virtual`` is True if a file that holds it shows the rows of the segments, False if it is to have them itself.
+    ``is_virtual`` is True if its file only refers to the rows of the segments, False if the file holds them itself.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Stored:
         return np.asarray(self[:], dtype)
 
     def pieces(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """All rows, some at a time, with the number of the first."""
+        """Yield all rows in pieces, each with the number of its first row."""
         together = max(1, _PIECE * len(self) // max(1, self.nbytes))
         for first in range(0, len(self), together):
             yield first, self[first : first + together]
 
     def joined(self) -> Stored:
-        """The same rows, which a new file is to hold itself."""
+        """Return an array of the same rows, which a new file will hold itself."""
         return Stored(self.path, self.name, self.shape, self.dtype, self.segments)
 
     def identity(self) -> bytes:
@@ -133,7 +133,7 @@ _verified: Final[dict[tuple[int, int], tuple[int, int, str]]] = {}  # time of wr
 
 
 def size(folder: Path, segment: Segment) -> int:
-    """Bytes of a segment's file; InputError where it is missing."""
+    """Size in bytes of a segment's file; InputError if it is missing."""
     try:
         return os.path.getsize(folder / segment.name)
     except OSError as error:
@@ -145,7 +145,7 @@ def _missing(path: Path) -> InputError:
 
 
 def check_free(path: Path, has_segments: bool) -> None:
-    """Refuse a new file with segments where others lie in their place, which an earlier file of this name left."""
+    """Refuse a new file with segments if an earlier file of this name has left segments in their place."""
     folder = folder_of_segments(path)
     if has_segments and folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{folder} has rows of another run, which are never overwritten: move it, or {another_path()}")
@@ -155,7 +155,7 @@ def verify(folder: Path, segment: Segment) -> None:
     """Compare a segment with its SHA-256, once for each state of its file.
 
     Raises:
-        InputError: where it is missing or damaged.
+        InputError: if it is missing or damaged.
     """
     path = folder / segment.name
     try:
@@ -173,18 +173,18 @@ def verify(folder: Path, segment: Segment) -> None:
 
 
 def drop(folder: Path, lost: Iterable[Segment]) -> None:
-    """Remove what is left of segments of which some are missing, and of no other run."""
+    """Remove the remaining segments of a run that has lost some of them; never those of another run."""
     for one in lost:
         with contextlib.suppress(InputError, OSError):
             verify(folder, one)
             (folder / one.name).unlink()
-            (folder / one.name).parent.rmdir()  # where it is the last one
+            (folder / one.name).parent.rmdir()  # succeeds after the last one
 
 
 def remove(path: Path, kept: Iterable[Segment]) -> None:
-    """Remove the segments beside a run's file, but for those that are kept, and their folder where it is empty."""
+    """Remove the segments of a run's file except those that are kept, and their folder if it is empty."""
     folder, names = folder_of_segments(path), {Path(one.name).name for one in kept}
-    with contextlib.suppress(FileNotFoundError):  # there are none, or somebody deletes the folder at this moment
+    with contextlib.suppress(FileNotFoundError):  # no folder, or somebody deletes it at this moment
         for one in folder.glob("*-*.h5"):
             if one.name not in names:
                 one.unlink(missing_ok=True)

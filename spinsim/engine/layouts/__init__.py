@@ -1,1 +1,1 @@
-"""Layouts of spins in memory, a module or folder each: start, snapshot, reading, copies, counting on each device."""
+"""Layouts of spins in memory, one module each: initial states, snapshots, reading, copies and counting per device."""

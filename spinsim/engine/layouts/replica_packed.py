@@ -1,11 +1,11 @@
-"""A word holds one site of 64 replicas: ``state[sample, block, site, half]``, a block being two words, 128 replicas.
+"""A word holds one site of 64 replicas: ``state[sample, block, site, half]``. A block is two words, 128 replicas.
 
-Here are the words of the CPU, the threads that work on them, and counting of spins +1 and unsatisfied bonds of every
-replica as exact integers.
+This module has the words on the CPU, the threads that process them, and exact integer counts of spins +1 and
+unsatisfied bonds of every replica.
 
 Spins are summed with vertical counters: plane p of a column holds bit p of 64 lanes' counts. Sites or bonds are dealt
-to BATCH columns, seven rows at a time, which full adders turn into three planes before they are added to the counters;
-when these are full the columns are added up, still as planes, and what comes of it is emptied into integers.
+to BATCH columns, seven rows at a time. Full adders turn seven rows into three planes, which are added to the counters.
+When the counters are full, the columns are added up, still as planes, and the result is moved into integers.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from spinsim.packing import LANES, Bits
 
 Words = npt.NDArray[np.uint64]
 SweepPart = Callable[[int, int, tuple[int, int], int, int, int], None]
-"""Sweeps so many times, from a half-sweep on, in colours from the first to before the second, one of the parts that
-share the block of a sample: (count, half_sweep, colours, part, sample, block)."""
+"""Sweeps one part of a sample's block ``count`` times, from a half-sweep on, in the colours from ``colours[0]`` to
+before ``colours[1]``: (count, half_sweep, colours, part, sample, block)."""
 
-_PREPARED: Final = 64  # calls of kernels that are kept ready
+_PREPARED: Final = 64  # most kernel calls kept ready
 
 
 class Blocks:
-    """The state of a packed engine: a task for each (sample, block), or several that share its sites.
+    """State of a packed engine; each (sample, block) is one task, or several that share its sites.
 
     Args:
-        shape: Of the state, uint64 (samples, blocks, ..., 2).
+        shape: Shape of the state, uint64 (samples, blocks, ..., 2).
         large: True if a half-sweep of one block is worth starting threads for.
-        read: Finds a replica's configuration in the words of a sample; ``read_all`` those of all as bits, if faster.
-        numbers: In which a block's words are cut into equal parts, each of which begins with the group of a number.
+        read: Finds a replica's configuration in a sample's words; ``read_all`` finds all as bits, if that is faster.
+        numbers: Number of the first group in each of the equal parts into which a block's words are cut.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Blocks:
         self.each(start)
 
     def each(self, task: Callable[[int, int, int], None], parts: int = 1, times: int | None = None) -> None:
-        """Run ``task(part, sample, block)`` for all of them; ``times`` is how often a task visits its words."""
+        """Run ``task(part, sample, block)`` for all parts of all blocks; a task visits its words ``times`` times."""
         samples, blocks = self.state.shape[:2]
         if samples * blocks * parts == 1:
             task(0, 0, 0)
@@ -73,7 +73,7 @@ class Blocks:
         self, sweep_part: SweepPart, count: int, half_sweep: int, colours: int,
         prepare: Callable[[int], None] | None = None,
     ) -> None:  # fmt: skip
-        """Sweep all blocks ``count`` times from a half-sweep on, with threads that meet after each where they share.
+        """Sweep all blocks ``count`` times from a half-sweep on; threads that share a block meet after each half-sweep.
 
         ``prepare`` is called before each half-sweep, with its colour.
         """
@@ -89,7 +89,7 @@ class Blocks:
     def prepared(
         self, where: tuple[int, int, int], tables: object, prepare: Callable[[], Callable[..., None]]
     ) -> Callable[..., None]:
-        """What ``prepare`` makes for a part, sample and block; of few blocks it is kept as long as ``tables`` are."""
+        """Call ``prepare`` for a part, sample and block; with few blocks, keep the result while ``tables`` stay."""
         if self.count * self.parts > _PREPARED:
             return prepare()
         known = self._prepared.get(where)
@@ -117,27 +117,27 @@ class Blocks:
         return keep, self.reading(copy)
 
     def reading(self, words: Words) -> KeptSpins:
-        """Find configurations in words of all samples."""
+        """Return a reader of configurations from words of all samples."""
         read_all = self._read_all
         bits = None if read_all is None else lambda sample: read_all(words[sample])
         return KeptSpins(lambda sample, replica: self._read(words[sample], replica), bits)
 
 
-BATCH: Final = 64  # sites whose words are worked on together
-ROW: Final = 2 * BATCH  # words of a scratch row: half 0 of all sites, then half 1
+BATCH: Final = 64  # sites whose words are processed together
+ROW: Final = 2 * BATCH  # words of a scratch row: first half 0 of all sites, then half 1
 ZERO: Final = np.uint64(0)
 ONE: Final = np.uint64(1)
 
 
 @part
 def full_add(a, b, c):  # type: ignore[no-untyped-def]
-    """Sum and carry of three bits."""
+    """Return sum and carry of three bits."""
     return a ^ b ^ c, (a & b) | (c & (a | b))
 
 
 @part
 def add_four(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
-    """Three bit planes of one more than the number of bits set among four (degree 4 padded to 6)."""
+    """Return three bit planes of 1 plus the number of bits set among four (degree 4 padded to 6)."""
     sum_a, carry_a = full_add(x0, x1, x2)
     low, d = sum_a ^ x3, sum_a & x3
     return ~low, carry_a ^ d ^ low, (carry_a & d) | (low & (carry_a ^ d))
@@ -145,7 +145,7 @@ def add_four(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
 
 @part
 def add_six(x0, x1, x2, x3, x4, x5):  # type: ignore[no-untyped-def]
-    """Three bit planes of the number of bits set among six."""
+    """Return three bit planes of the number of bits set among six."""
     sum_a, carry_a = full_add(x0, x1, x2)
     sum_b, carry_b = full_add(x3, x4, x5)
     middle, high = full_add(carry_a, carry_b, sum_a & sum_b)
@@ -154,7 +154,7 @@ def add_six(x0, x1, x2, x3, x4, x5):  # type: ignore[no-untyped-def]
 
 @part
 def add_seven(x0, x1, x2, x3, x4, x5, x6):  # type: ignore[no-untyped-def]
-    """Three bit planes of the number of bits set among seven."""
+    """Return three bit planes of the number of bits set among seven."""
     sum_a, carry_a = full_add(x0, x1, x2)
     sum_b, carry_b = full_add(x3, x4, x5)
     low, carry_c = full_add(sum_a, sum_b, x6)
@@ -163,30 +163,30 @@ def add_seven(x0, x1, x2, x3, x4, x5, x6):  # type: ignore[no-untyped-def]
 
 
 PLANES: Final = 8
-ROWS: Final = 7  # of items that are added together
-FULL: Final = (2**PLANES - 1) // ROWS  # additions that the counters hold
-HALVINGS: Final = BATCH.bit_length() - 1  # until all columns are one
-SUM_PLANES: Final = PLANES + HALVINGS  # of the sum over all columns
+ROWS: Final = 7  # rows of items that are added together
+FULL: Final = (2**PLANES - 1) // ROWS  # most additions that the counters hold
+HALVINGS: Final = BATCH.bit_length() - 1  # halvings until all columns are one
+SUM_PLANES: Final = PLANES + HALVINGS  # planes of the sum over all columns
 ITEM: Final = SUM_PLANES * ROW
 CARRY: Final = ITEM + ROWS * ROW
 WORDS: Final = CARRY + ROW
 
 
 class CountedBonds(NamedTuple):
-    """Bonds of a model, of which energies follow."""
+    """Bonds of a model, as counted for the energy."""
 
-    edges: npt.NDArray[np.int32]  # end sites of those of term 0, (bonds, 2)
-    negative: npt.NDArray[np.bool_]  # which of their couplings are below 0, (1 or samples, bonds)
-    further_edges: npt.NDArray[np.int32]  # end sites of those of term 1; empty where there is one term
+    edges: npt.NDArray[np.int32]  # end sites of the bonds of term 0, (bonds, 2)
+    negative: npt.NDArray[np.bool_]  # True where their coupling is below 0, (1 or samples, bonds)
+    further_edges: npt.NDArray[np.int32]  # end sites of the bonds of term 1; empty if there is one term
     further_negative: npt.NDArray[np.bool_]
     lone: npt.NDArray[np.uint32]  # sites of bonds to the spin that is always +1, (bonds,)
-    positive: npt.NDArray[np.uint8]  # which of these have a coupling above 0, (1 or samples, bonds)
-    phantoms: int  # unsatisfied phantom bonds that are counted with the bonds of the last colour
+    positive: npt.NDArray[np.uint8]  # 1 where such a bond's coupling is above 0, (1 or samples, bonds)
+    phantoms: int  # unsatisfied phantom bonds counted with the bonds of the last colour
 
 
 @step
 def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
-    """Add three planes of counts to the first planes of word e of the counters; the carry is left."""
+    """Add three planes of counts to the first planes of word e of the counters; the carry stays in its row."""
     carry = w[e] & low
     w[e] ^= low
     w[ROW + e], carry = full_add(w[ROW + e], middle, carry)
@@ -195,7 +195,7 @@ def add_count(w, e, low, middle, high):  # type: ignore[no-untyped-def]
 
 @step
 def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
-    """Add what is left of the first n columns to the planes beyond, ``depth`` in all."""
+    """Add the carries of the first n columns to the higher planes, ``depth`` planes in all."""
     for plane in range(3, depth):
         for half in range(2):
             for q in range(n):
@@ -207,7 +207,7 @@ def add_carries(w, n, depth):  # type: ignore[no-untyped-def]
 
 @step
 def add_rows(w, n):  # type: ignore[no-untyped-def]
-    """Add the item rows to the first planes of the counters of the first n columns; the carries are left."""
+    """Add the item rows to the first planes of the counters of the first n columns; the carries stay in their row."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -220,7 +220,7 @@ def add_rows(w, n):  # type: ignore[no-untyped-def]
 
 @step
 def planes_for(additions):  # type: ignore[no-untyped-def]
-    """Counter planes that ``additions`` of all rows can reach."""
+    """Return the number of counter planes that ``additions`` additions of all rows can reach."""
     depth = 3
     while (1 << depth) <= ROWS * additions:
         depth += 1
@@ -229,7 +229,7 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
 
 @step
 def halve(columns, depth, w):  # type: ignore[no-untyped-def]
-    """Add the second half of so many columns, ``depth`` planes deep, to the first, which has one plane more then."""
+    """Add the second half of ``columns`` columns to the first half; the sum has ``depth`` + 1 planes."""
     width = columns // 2
     for half in range(2):
         carries = w[CARRY : CARRY + width]
@@ -251,9 +251,9 @@ def halve(columns, depth, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
-    """Move the counters, of ``done`` additions, into ``totals`` (128,)."""
+    """Add the counters, which hold ``done`` additions, to ``totals`` (128,), and clear them."""
     depth = planes_for(done)
-    halve(64, depth, w)  # written out: loops of constant length are vectors
+    halve(64, depth, w)  # written out: loops of constant length vectorise
     halve(32, depth + 1, w)
     halve(16, depth + 2, w)
     halve(8, depth + 3, w)
@@ -271,7 +271,7 @@ def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
 
 @step
 def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
-    """Add the carries of the first n columns, and empty full counters; the number of additions that they hold."""
+    """Add the carries of the first n columns, and empty full counters; return the additions that the counters hold."""
     add_carries(w, n, planes_for(done + 1))
     if done + 1 < FULL:
         return done + 1
@@ -281,15 +281,15 @@ def finish_addition(done, n, totals, w):  # type: ignore[no-untyped-def]
 
 @step
 def columns_of(items):  # type: ignore[no-untyped-def]
-    """Columns that the next items take, of so many that are left."""
+    """Return the number of columns that the next of ``items`` remaining items take."""
     return min(BATCH, (items + ROWS - 1) // ROWS)
 
 
 @kernel
 def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of ``sites`` that are -1 where ``positive``, or +1 elsewhere.
+    """Add to ``totals`` (128,), for each lane, the number of ``sites`` that are -1 where ``positive``, or +1 elsewhere.
 
-    ``state`` is uint64 (all sites, 2). Where ``positive`` is None, spins +1 are counted.
+    ``state`` is uint64 (all sites, 2). If ``positive`` is None, spins +1 are counted.
     """
     w = np.zeros(WORDS, np.uint64)
     done = first = 0
@@ -313,11 +313,12 @@ def count_sites(state, sites, positive, totals):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_lattices(order, first, bonds, weights, constants, state, begin, blocks, counts, sample):  # type: ignore[no-untyped-def]
-    """Count what the replicas of some blocks have, the first of which is number ``begin`` of those of all samples.
+    """Count all replicas of some blocks; ``begin`` is the number of the first of them among the blocks of all samples.
 
-    The first ``first`` sites of ``order`` are the first sublattice. ``weights`` (numbers, sums) are of spins +1,
-    unsatisfied bonds of each term and spins +1 of the first sublattice, ``constants`` (numbers,) are added. ``counts``
-    (numbers, samples, replicas) is written, of samples from ``sample`` on, from ``state`` (these blocks, sites, 2).
+    The first ``first`` sites of ``order`` are the first sublattice. ``weights`` (numbers, sums) weight the counts of
+    spins +1, of unsatisfied bonds of each term and of spins +1 of the first sublattice; ``constants`` (numbers,) are
+    added. The result goes into ``counts`` (numbers, samples, replicas), from sample ``sample`` on. ``state`` has these
+    blocks, (blocks, sites, 2).
     """
     edges, negative, further_edges, further_negative, lone, positive, _ = bonds
     sums = np.empty((weights.shape[1], LANES), np.int64)
@@ -345,7 +346,7 @@ def count_lattices(order, first, bonds, weights, constants, state, begin, blocks
 
 @step
 def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
-    """Columns of a row for which no items are left."""
+    """Clear the columns of a row for which no items are left."""
     for half in range(2):
         for q in range(start, stop):
             w[row + half * BATCH + q] = ZERO
@@ -353,7 +354,7 @@ def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (128,) each lane's number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
+    """Add to ``totals`` (128,), for each lane, the number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
     w = np.zeros(WORDS, np.uint64)
     done = first = 0
     while first < edges.shape[0]:

@@ -1,4 +1,4 @@
-"""Replica-packed words on a GPU, in the order of the kernels: place i has site ``order[i]``."""
+"""Replica-packed words on a GPU, in the order of the kernels: place i holds site ``order[i]``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from spinsim.engine.moves.resample import Moves, first_moves
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, of_replica_packed
 
-COUNT_THREADS: Final = 256  # of a block that counts
-COUNTING: Final = 4  # such blocks that a multiprocessor has at once
-COPY_THREADS: Final = 128  # of a block of 128 replicas, a site each
+COUNT_THREADS: Final = 256  # threads of a counting block
+COUNTING: Final = 4  # counting blocks resident on a multiprocessor
+COPY_THREADS: Final = 128  # threads of a copying block, one site of 128 replicas each
 ITEMS_A_THREAD: Final = 24  # sites or bonds that a thread counts, at most 31
-FEWEST_ITEMS: Final = 16  # where more blocks have room
+FEWEST_ITEMS: Final = 16  # fewest, if more blocks have room
 
 
 def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
@@ -35,24 +35,24 @@ def place_of(order: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
 
 class WordRun(Protocol):
-    """A run whose state is words of replicas on a GPU."""
+    """Run whose state is words of replicas on a GPU."""
 
     model: Ising
     replicas: int
-    shape: tuple[int, int, int, int]  # of the state, (samples, blocks, sites, 2)
+    shape: tuple[int, int, int, int]  # shape of the state, (samples, blocks, sites, 2)
     observables: Observables
 
     @property
     def batches(self) -> Any:
-        """Has the ``order`` of the sites in memory."""
+        """Batches, with the ``order`` of the sites in memory."""
 
 
 class OrderedWords(ABC):
-    """A ``CudaState``.
+    """A ``CudaState`` of words.
 
     Attributes:
-        site_at: The site at each place, colour by colour.
-        lanes: Those in use, (blocks, 2).
+        site_at: Site at each place, colour by colour.
+        lanes: Masks of the lanes in use, (blocks, 2).
     """
 
     replica_axis = 1
@@ -81,16 +81,16 @@ class OrderedWords(ABC):
         return packing.unpack_lane(words, lane % 64)[self._place]
 
     def read_all(self, state: Any, sample: int) -> Bits:
-        """All configurations of a sample of a state as bits, (replicas, bytes)."""
+        """Return all configurations of a sample of a state as bits, (replicas, bytes)."""
         return of_replica_packed(state[sample].get().take(self._place, axis=1), self._replicas)
 
     @abstractmethod
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding counted sums to those at addresses; the last, of the first sublattice, may be left out."""
+        """Queue adding counted sums to sums at addresses; the last address, for the first sublattice, is optional."""
 
 
 def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
-    """Queue copies of lanes of a state (samples, blocks, sites, 2); the present device and stream are the queue's."""
+    """Queue copies of lanes of a state (samples, blocks, sites, 2); CuPy's device and stream must be the queue's."""
     samples, blocks, sites, _ = state.shape
     Launch(queue.device, "packing/copy_lanes.cu", "copy_lanes", {
         "state": state, "sites": np.uint32(sites), "first": cupy.asarray(first_moves(moves, samples, blocks)),
@@ -99,7 +99,7 @@ def copy_lanes(queue: Queue, state: Any, moves: Moves) -> None:
 
 
 class CountedWords(OrderedWords):
-    """Words whose spins +1 and unsatisfied bonds can be counted."""
+    """Words with counting of spins +1 and unsatisfied bonds."""
 
     def __init__(self, plan: PackedRun, queue: Queue, lists: Sequence[npt.NDArray[Any]]) -> None:
         self.plan, bonds, place = plan, plan.counted, place_of(plan.batches.order)
@@ -115,7 +115,7 @@ class CountedWords(OrderedWords):
         super().__init__(plan.batches.order, plan.model.samples, plan.replicas, plan.dynamics, queue)
 
     def _ready(self, name: str, items: int, arguments: dict[str, Any]) -> Callable[..., None]:
-        """A counting kernel for so many sites or bonds, without the addresses of sums."""
+        """Return a counting kernel for ``items`` sites or bonds, which still needs the addresses of its sums."""
         samples, blocks, sites, _ = self.plan.shape
         launch = Launch(self._queue.device, "measuring/count_replica_packed.cu", name, {
             "state": self.present, "sites": np.uint32(sites), "unsatisfied": np.uint64(0), **arguments,
@@ -137,7 +137,7 @@ class CountedWords(OrderedWords):
 
     @cached_property
     def _count_more(self) -> list[tuple[Callable[..., None], int]]:
-        """Kernels for bonds of a second term and for those that stand for fields, with the number of their sum."""
+        """Kernels for bonds of a second term and for bonds that represent fields, with the number of their sum."""
         (rows, lone), further = self._lone.shape, len(self._further_edges)
         of_fields = {"lone": self._lone, "stride": np.uint64(lone if rows > 1 else 0), "bonds": np.uint32(lone)}
         of_term = self._arguments(self._further_edges, self._further_negative)
@@ -145,7 +145,7 @@ class CountedWords(OrderedWords):
         return [(self._ready(name, items, given), number) for name, number, items, given in kinds if items]
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1, unsatisfied bonds of each term and, if one more address is given, the sublattice's."""
+        """Queue adding spins +1, unsatisfied bonds of each term and, given one more address, the sublattice's spins."""
         for count, number in self._count_more:
             count(unsatisfied=to[number])
         up_first = (*to, 0)[3 if self.plan.observables.terms else 2]

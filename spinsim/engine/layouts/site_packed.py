@@ -1,15 +1,15 @@
-"""A word holds 64 sites of one colour of one replica, which are counted row by row: ``words[replica, colour, word]``.
+"""A word holds 64 sites of one colour of one replica, numbered row by row: ``words[replica, colour, word]``.
 
-Signs of couplings lie like spins, and every bond stands twice, once for the sites of each colour. The neighbours of a
-site stand in slots: 0 and 1 are those at y - 1 and y + 1, 2 the one at the same place of the other colour's row, 3 the
-other one along x, 4 and 5 those at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1 in slot 3, one at
-x = 2 i + 1 the other way round.
+Signs of couplings are stored like spins; every bond is stored twice, once for the sites of each colour. The neighbours
+of a site have slots: 0 and 1 are the sites at y - 1 and y + 1, 2 the site at the same place of the other colour's row,
+3 the other neighbour along x, 4 and 5 the sites at z - 1 and z + 1. A site at x = 2 i has x + 1 in slot 2 and x - 1 in
+slot 3, one at x = 2 i + 1 the other way round.
 
-On the CPU a batch is up to 64 groups of 128 lanes that follow one another in a colour. Its neighbours need no list:
-they are the lanes of the other colour at a distance that is the same for all but those at a side of the lattice, whose
-masks ``Seams`` has. Before batches are updated, the lanes of the other colour that they see are laid into a window,
-with the layer before the first one and that after the last one. Words at any distance are read there, and go into rows
-of scratch as those of metropolis/steps.py do.
+On the CPU a batch is up to 64 consecutive groups of 128 lanes of a colour. Neighbours need no list: they are lanes of
+the other colour at a fixed distance. Only sites at a side of the lattice have another distance; ``Seams`` has their
+masks. Before an update, the lanes of the other colour that its batches read are copied into a window, with the layer
+before the first and the layer after the last. Words at any distance are read from the window into the rows of scratch
+of metropolis/steps.py.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WORD: Final = 64
 ALL: Final = ~ZERO
 LEAST: Final = 4 * BATCH
 LAYERS: Final = 8
-"""A window has room for ``LEAST`` groups, or for so many layers where they are more: copying it costs little then."""
+"""A window holds ``LEAST`` groups, or this number of layers if that is more, so that copying it is a small cost."""
 
 
 class Seams(NamedTuple):
-    """Masks of the lanes at sides of a lattice, which repeat after some groups.
+    """Masks of the lanes at the sides of a lattice; they repeat after ``groups`` groups.
 
-    ``masks`` uint64 (5, halves, groups) are those of colour 0 at odd x, of the first and the last site of a row of a
-    colour, and of the first and the last row of a plane; after ``groups`` groups they begin again, for one more batch.
+    ``masks`` uint64 (5, halves, groups) mark the sites of colour 0 at odd x, the first and the last site of a row of a
+    colour, and the first and the last row of a plane. One more batch, which repeats the first groups, is appended.
     """
 
     masks: Words
@@ -53,7 +53,7 @@ class Seams(NamedTuple):
 
 
 def seams_of(shape: tuple[int, ...]) -> Seams:
-    """The masks of a lattice of sides ``shape``."""
+    """Return the masks of a lattice of sides ``shape``."""
     groups, width, height = repeating_groups(shape), shape[0] // 2, shape[1]
     at_sides = (
         lambda lane: lane % width == 0, lambda lane: lane % width == width - 1,
@@ -65,7 +65,7 @@ def seams_of(shape: tuple[int, ...]) -> Seams:
 
 @part
 def bits_at(words, at):  # type: ignore[no-untyped-def]
-    """64 bits of ``words`` from bit ``at`` on, 0 past the end."""
+    """Return 64 bits of ``words`` from bit ``at`` on, 0 past the end."""
     k, shift = at // WORD, np.uint64(at % WORD)
     word = words[k] >> shift
     if shift and k + 1 < words.size:
@@ -75,7 +75,7 @@ def bits_at(words, at):  # type: ignore[no-untyped-def]
 
 @part
 def bits_around(words, at, lanes):  # type: ignore[no-untyped-def]
-    """64 bits of ``words`` from bit ``at`` on, which may be below 0; after the last of ``lanes`` comes the first."""
+    """Return 64 bits of ``words`` from bit ``at`` on, possibly below 0; bit 0 follows the last of ``lanes`` bits."""
     word = bits_at(words, at) if 0 <= at < lanes else words[0] << np.uint64(-at) if -WORD < at < 0 else ZERO
     if at + WORD > lanes:
         at -= lanes
@@ -85,7 +85,7 @@ def bits_around(words, at, lanes):  # type: ignore[no-untyped-def]
 
 @part
 def copy_bits(count, words, at, target, to):  # type: ignore[no-untyped-def]
-    """Copy bits of ``words`` from bit ``at`` on into ``target`` from bit ``to`` on."""
+    """Copy ``count`` bits of ``words`` from bit ``at`` on into ``target`` from bit ``to`` on."""
     while count > 0:
         place = to % WORD
         n = min(count, WORD - place)
@@ -97,7 +97,7 @@ def copy_bits(count, words, at, target, to):  # type: ignore[no-untyped-def]
 
 @part
 def in_use(word, lanes):  # type: ignore[no-untyped-def]
-    """Bits of a word of a colour, of so many ``lanes``, that are sites."""
+    """Return a mask of the sites in word number ``word`` of a colour that has ``lanes`` sites."""
     left = lanes - WORD * word
     if left >= WORD:
         return ALL
@@ -106,17 +106,17 @@ def in_use(word, lanes):  # type: ignore[no-untyped-def]
 
 @part
 def lanes_of(sides):  # type: ignore[no-untyped-def]
-    """Sites of a colour in a row, a layer and a lattice."""
+    """Return the number of sites of a colour in a row, a layer and a lattice."""
     width, height, depth = sides
     return width, width * height if depth > 1 else width, width * height * depth
 
 
 @part
 def window_of(sides, groups):  # type: ignore[no-untyped-def]
-    """Room for a window, and the groups that it serves of so many.
+    """Return memory for a window, and how many of ``groups`` groups it serves.
 
-    A window has its even words, then its odd ones, so that those of one half of successive groups follow one another;
-    the rest of it is room in which all of them lie as in the state.
+    The first half of a window has its even words, then its odd words, so that each half of successive groups is
+    contiguous. The second half has all words in the order of the state.
     """
     _, layer, _ = lanes_of(sides)
     most = max(LEAST, -(-LAYERS * layer // (2 * WORD * BATCH)) * BATCH)
@@ -127,14 +127,14 @@ def window_of(sides, groups):  # type: ignore[no-untyped-def]
 
 @part
 def fill_window(window, first, n, other, halo, colour, sides):  # type: ignore[no-untyped-def]
-    """Lay lanes of ``other`` so that those of group ``first`` begin at the bit that is returned.
+    """Copy lanes of ``other`` into the window; group ``first`` begins at the returned bit.
 
     ``halo`` has the words before and after ``other``, (colours, words), and the bit at which the layer before begins.
     """
     _, layer, lanes = lanes_of(sides)
     halves, margin = window.size // 4, layer // WORD + 1
     flat = window[2 * halves :]
-    start = 2 * WORD * first - WORD * margin  # of the window
+    start = 2 * WORD * first - WORD * margin  # first lane of the window
     stop = min(2 * WORD * (first + n), lanes) + layer
     low, high = max(start, 0) // WORD, (min(stop, lanes) + WORD - 1) // WORD
     flat[low - start // WORD : high - start // WORD] = other[low:high]
@@ -151,14 +151,14 @@ def fill_window(window, first, n, other, halo, colour, sides):  # type: ignore[n
 
 @part
 def words_from(window, word, n):  # type: ignore[no-untyped-def]
-    """Every other word of a window from a word on, which follow one another there."""
+    """Return every other word of a window from a word on; they are contiguous there."""
     place = word % 2 * (window.size // 4) + word // 2
     return window[place : place + n]
 
 
 @part
 def near(row, n, window, at, w):  # type: ignore[no-untyped-def]
-    """Lanes of a window from bit ``at`` on into a row of scratch."""
+    """Copy the lanes of a window from bit ``at`` on into a row of scratch."""
     down = np.uint64(at % WORD)
     up = np.uint64(WORD - 1) - down
     for half in range(2):
@@ -170,7 +170,7 @@ def near(row, n, window, at, w):  # type: ignore[no-untyped-def]
 
 @part
 def near_of_two(row, n, window, at, there, mask, m, w):  # type: ignore[no-untyped-def]
-    """Lanes from bit ``at`` on or, where bits of ``mask`` (halves, groups) from ``m`` on are set, from ``there`` on."""
+    """Copy lanes from bit ``at`` on or, where ``mask`` (halves, groups) from ``m`` on is set, from ``there`` on."""
     down, other_down = np.uint64(at % WORD), np.uint64(there % WORD)
     up, other_up = np.uint64(WORD - 1) - down, np.uint64(WORD - 1) - other_down
     for half in range(2):
@@ -185,7 +185,7 @@ def near_of_two(row, n, window, at, there, mask, m, w):  # type: ignore[no-untyp
 
 @part
 def near_in_row(n, window, at, width, flip, masks, m, w):  # type: ignore[no-untyped-def]
-    """Slot 3: the lane after, or the one before where x is even, around the ends of rows."""
+    """Fill slot 3: the lane after, or the lane before where x is even, with rows as rings."""
     near_of_two(NEAR + 3 * ROW, n, window, at + 1, at + 1 - width, masks[2], m, w)
     near_of_two(NEAR + 4 * ROW, n, window, at - 1, at - 1 + width, masks[1], m, w)
     for half in range(2):
@@ -197,7 +197,7 @@ def near_in_row(n, window, at, width, flip, masks, m, w):  # type: ignore[no-unt
 
 @part
 def gather_near(colour, n, window, at, sides, masks, m, w):  # type: ignore[no-untyped-def]
-    """The neighbours' words of groups whose place in the window is bit ``at``, in the order of the slots."""
+    """Fill the slots with the neighbours' words of n groups, which begin at bit ``at`` of the window."""
     width, height, depth = sides
     plane = width * height
     near(NEAR + 2 * ROW, n, window, at, w)
@@ -214,7 +214,7 @@ def gather_near(colour, n, window, at, sides, masks, m, w):  # type: ignore[no-u
 
 @part
 def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
-    """Neighbours beyond negative couplings count with the opposite spin; ``signs`` (slot, words)."""
+    """Flip neighbours across negative couplings; ``signs`` are (slot, words)."""
     for k in range(slots):
         sign = signs[k][2 * first : 2 * (first + n)]
         for half in range(2):
@@ -224,9 +224,9 @@ def apply_signs(slots, first, n, signs, w):  # type: ignore[no-untyped-def]
 
 @part
 def load(colour, first, n, own, window, at, sides, seams, signs, w):  # type: ignore[no-untyped-def]
-    """Spins of a batch and its neighbours as the couplings see them; the number of slots.
+    """Load the spins of a batch and its neighbours, with signs of couplings applied; return the number of slots.
 
-    The place of group ``first`` in the window is bit ``at``.
+    Group ``first`` begins at bit ``at`` of the window.
     """
     slots = 6 if sides[2] > 1 else 4
     for half in range(2):
@@ -240,7 +240,7 @@ def load(colour, first, n, own, window, at, sides, seams, signs, w):  # type: ig
 
 @part
 def count_lattice(w, room, state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
-    """``count_site`` with scratch and a window."""
+    """Do ``count_site`` with scratch and a window."""
     (window, served), groups = room, state.shape[1] // 2
     _, _, lanes = lanes_of(sides)
     up, unsatisfied, up_first = ZERO, ZERO, ZERO
@@ -260,7 +260,7 @@ def count_lattice(w, room, state, halo, sides, seams, signs, index, parts):  # t
                 for half in range(2):
                     used = in_use(2 * (groups - 1) + half, lanes)
                     e = half * BATCH + n - 1
-                    for k in range(slots):  # a lane that is no site is like its neighbours
+                    for k in range(slots):  # a lane without a site gets neighbours equal to itself
                         w[NEAR + k * ROW + e] = mux(used, w[SPIN + e], w[NEAR + k * ROW + e])
             for k in range(slots):
                 for half in range(2):
@@ -271,9 +271,9 @@ def count_lattice(w, room, state, halo, sides, seams, signs, index, parts):  # t
 
 @kernel
 def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[no-untyped-def]
-    """Spins +1, unsatisfied bonds (each has one end of colour 0) and spins +1 of colour 0, of one replica.
+    """Count spins +1, unsatisfied bonds (each has one end of colour 0) and spins +1 of colour 0, of one replica.
 
-    Of each colour's groups those of part ``index`` of ``parts`` are counted. Arguments as in ``sweep_site``.
+    Only part ``index`` of ``parts`` of each colour's groups is counted. Arguments as in ``sweep_site``.
     """
     w, room = np.empty(WIDE_WORDS, np.uint64), window_of(sides, state.shape[1] // 2)
     return count_lattice(w, room, state, halo, sides, seams, signs, index, parts)
@@ -281,10 +281,10 @@ def count_site(state, halo, sides, seams, signs, index, parts):  # type: ignore[
 
 @kernel
 def count_lattices(sides, seams, signs, weights, constants, state, first, numbers):  # type: ignore[no-untyped-def]
-    """Set ``numbers`` (numbers, samples, replicas) of ``state`` (samples, replicas, colours, words).
+    """Count ``state`` (samples, replicas, colours, words) into ``numbers`` (numbers, samples, replicas).
 
-    ``weights`` (numbers, 3) are of what ``count_site`` counts, ``constants`` (numbers,) are added; ``first`` is the
-    number of the first sample, which may come again after the last one.
+    ``weights`` (numbers, 3) weight the counts of ``count_site``; ``constants`` (numbers,) are added. ``first`` is the
+    number of the first sample; the list of all samples may repeat.
     """
     w, room = np.empty(WIDE_WORDS, np.uint64), window_of(sides, state.shape[3] // 2)
     _, layer, lanes = lanes_of(sides)
@@ -302,10 +302,10 @@ def count_lattices(sides, seams, signs, weights, constants, state, first, number
 
 
 class Halo:
-    """The layers beside a lattice: its own, which is periodic, or of a slab those of the slabs beside it.
+    """Layers beside a lattice: its own layers, as it is periodic, or for a slab the layers of the neighbouring slabs.
 
-    ``words`` are (samples, replicas, colours, words), of ``layer`` sites of a colour in a layer and ``lanes`` in all,
-    which of a slab fill words; ``group`` has the slabs in order, None where lattices are whole.
+    ``words`` are (samples, replicas, colours, words). A colour has ``layer`` sites in a layer and ``lanes`` sites in
+    all; both fill whole words in a slab. ``group`` has the slabs in order; None for whole lattices.
     """
 
     def __init__(self, words: Words, layer: int, lanes: int, group: Group | None) -> None:
@@ -314,14 +314,14 @@ class Halo:
         self._copies = np.empty((colours, 2, samples, replicas, self._edge) if group is not None else 0, np.uint64)
 
     def fetch(self, colour: int) -> None:
-        """Get the present layers of a colour; all slabs do so at once."""
+        """Get the present layers of a colour; all slabs must call this at once."""
         if self.group is not None:
             mine = self._words[:, :, colour]
             first, last = (np.ascontiguousarray(mine[..., at]) for at in (slice(self._edge), slice(-self._edge, None)))
             self.group.ring(first, last, *self._copies[colour])
 
     def of(self, sample: int, replica: int) -> tuple[Words, Words, int]:
-        """Words with the layers before and after, (2, words), and the bit at which the layer before begins."""
+        """Return words with the layers before and after, (2, words), and the bit at which the layer before begins."""
         if self.group is None:
             return self.periodic(self._words[sample, replica], self._first)
         before, after = (self._copies[:, side, sample, replica] for side in range(2))
@@ -329,17 +329,17 @@ class Halo:
 
     @staticmethod
     def periodic(lattice: Words, first: int) -> tuple[Words, Words, int]:
-        """The same of a whole lattice, whose last layer begins with lane ``first``."""
+        """Return the result of ``of`` for a whole lattice, whose last layer begins with lane ``first``."""
         return lattice, lattice, first
 
 
-_AT_ONCE: Final = 2**22  # couplings that a thread has in memory, about
+_AT_ONCE: Final = 2**22  # approximate couplings that a thread has in memory
 
 
 def can_be_held(sizes: Sizes) -> bool:
     """Return True if couplings have one magnitude, the field is uniform and the lattice is periodic of even sides.
 
-    Models of space and time are left to others: nothing compares the slices of site-packed spins yet.
+    Models of space and time use other layouts: no code compares the slices of site-packed spins yet.
     """
     lattice = sizes.lattice
     if lattice is None or not lattice.sides_are_even or sizes.slices > 1 or sizes.in_terms:
@@ -347,12 +347,12 @@ def can_be_held(sizes: Sizes) -> bool:
     return sizes.one_magnitude and sizes.one_field
 
 
-MOST_REPLICAS: Final = 1  # of each sample, where rows fill no groups: more share words of a site
-LEAST_SITES: Final = 32  # of such a lattice: fewer use less than an eighth of their lanes
+MOST_REPLICAS: Final = 1  # replicas per sample if rows do not fill groups; more are replica-packed
+LEAST_SITES: Final = 32  # least sites of such a lattice: with fewer, under an eighth of the lanes are used
 
 
 def suits(sizes: Sizes, replicas: int) -> bool:
-    """Return True if a model ``can_be_held``, of one replica or where the lattice's ``rows_can_be_packed``."""
+    """Return True if a model ``can_be_held`` and has one replica or a lattice with ``rows_can_be_packed``."""
     if sizes.lattice is None or not can_be_held(sizes):
         return False
     return sizes.lattice.rows_can_be_packed or (replicas <= MOST_REPLICAS and sizes.sites >= LEAST_SITES)
@@ -360,12 +360,12 @@ def suits(sizes: Sizes, replicas: int) -> bool:
 
 @kernel
 def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-untyped-def]
-    """``signs`` (colour, slot, word) of one sample from row ``first`` up to ``stop`` of the whole lattice.
+    """Set ``signs`` (colour, slot, word) of one sample from row ``first`` up to ``stop`` of the whole lattice.
 
-    ``bonds`` (axis, x odd, word) has a bit for each site with x even, then odd, of the layer before these rows and of
-    these rows: that of its bond along the axis. ``slab`` is the number of the first row that ``signs`` has.
+    ``bonds`` (axis, x odd, word) has one bit per site, for its bond along the axis, in arrays for even x and for odd x.
+    It covers the layer before these rows, then these rows. ``slab`` is the number of the first row in ``signs``.
 
-    A site has the bond of x - 1 before it, which is that of the same bit where x is odd, else that of the bit before.
+    The bond before a site belongs to x - 1: it has the same bit number if x is odd, else the bit number before.
     """
     dimension, width = len(sides), sides[0] // 2
     before = sides[1] if dimension == 3 else 1
@@ -389,11 +389,11 @@ def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-unty
 
 
 def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
-    """Signs uint64 (1 or samples, colour, slot, word), set where J < 0; without slots where none is.
+    """Signs of couplings, uint64 (1 or samples, colour, slot, word), set where J < 0; no slots if no J is negative.
 
-    ``rows`` are those of the sites whose bonds are wanted, among those of all planes; whole planes.
+    ``rows`` are the rows of the requested sites, numbered through all planes. They form whole planes.
     """
-    assert model.lattice is not None  # noqa: S101  (its caller has looked)
+    assert model.lattice is not None  # noqa: S101  (checked by the caller)
     shape = signs_shape(model, rows)
     if model.extreme_couplings[0] >= 0:
         return np.empty((1, shape[1], 0, shape[3]), np.uint64)
@@ -402,9 +402,9 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
         signs[...] = ALL
         return signs
     sides = model.lattice.shape
-    layer, width = prod(sides[1:-1]), sides[0] // 2  # its rows
+    layer, width = prod(sides[1:-1]), sides[0] // 2  # rows of a layer
     step = layer * max(1, _AT_ONCE // (len(sides) * sides[0] * layer))
-    step *= WORD // gcd(WORD, step * width)  # threads share no word
+    step *= WORD // gcd(WORD, step * width)  # threads must not share a word
 
     def fill(sample: int, first: int) -> None:
         stop = min(first + step, rows.stop)
@@ -416,14 +416,14 @@ def build_signs(model: Ising, rows: range) -> npt.NDArray[np.uint64]:
 
 
 def signs_shape(model: Ising, rows: range) -> tuple[int, ...]:
-    """(1 or samples, colour, slot, word) of the signs of these rows."""
+    """Shape of the signs of these rows, (1 or samples, colour, slot, word)."""
     assert model.lattice is not None  # noqa: S101  (likewise)
     sides = model.lattice.shape
     return model.coupling_rows, 2, 2 * len(sides), 2 * site_groups(sides[0] * len(rows))
 
 
 def _negative_bonds(model: Ising, sample: int, first: int, stop: int) -> npt.NDArray[np.uint64]:
-    """Bits (axis, x odd, word) of the bonds of rows, set where J < 0; the last row comes before row 0."""
+    """Bits (axis, x odd, word) of the bonds of rows, set where J < 0; rows below 0 wrap around."""
     assert model.lattice is not None  # noqa: S101  (likewise)
     dimension, half = model.lattice.dimension, model.lattice.shape[0] // 2
     bits = (stop - first) * half

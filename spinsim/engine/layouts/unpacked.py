@@ -1,6 +1,6 @@
-"""A byte holds a spin of one replica, +1 or -1, ``spins[site, replica]``, replicas filled up to whole Philox calls.
+"""A byte holds a spin of one replica, +1 or -1: ``spins[site, replica]``, with replicas padded to whole Philox calls.
 
-On a CPU replicas are cut into chunks, in which those that take like words of Philox calls stand side by side.
+On a CPU replicas are cut into chunks. Replicas of a chunk that take the same word of their Philox calls are contiguous.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 
-WORDS: Final = 4  # replicas that one Philox call serves, with a word for each
+WORDS: Final = 4  # replicas that one Philox call serves, one word each
 SMALLEST_CHUNK: Final = 32  # replicas
 
 
 def by_word(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-    """Replica order to the order of ``sweep_general`` along the last axis."""
+    """Reorder the last axis from replica order to the order of ``sweep_general``."""
     shape = values.shape
     return values.reshape(*shape[:-1], -1, WORDS).swapaxes(-1, -2).reshape(shape)
 
@@ -36,7 +36,7 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
     """Add energies in quanta, (1 or 2 terms, replicas), and magnetisations of ``spins``, int8 (sites, replicas).
 
     The first ``of_first`` bonds belong to term 0, as all fields do. Sums are below 2^53, where float64 is exact; vector
-    units have no product of 64-bit integers.
+    units cannot multiply 64-bit integers.
     """
     for term in range(energy.shape[0]):
         total = np.zeros(magnetization.size)
@@ -58,7 +58,7 @@ def total_energies(spins, edges, of_first, couplings, fields, energy, magnetizat
 
 @kernel
 def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
-    """Add to ``totals`` (replicas,) each replica's sum over ``sites`` of ``spins``, int8 (all sites, replicas)."""
+    """Add to ``totals`` (replicas,) the sum over ``sites`` of each replica's ``spins``, int8 (all sites, replicas)."""
     for i in sites:
         row = spins[i]
         for r in range(totals.size):
@@ -67,11 +67,11 @@ def sum_spins(spins, sites, totals):  # type: ignore[no-untyped-def]
 
 @kernel
 def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, sample, begin, end, counts):  # type: ignore[no-untyped-def]
-    """Count what replicas from ``begin`` to before ``end`` of some samples have, which are whole chunks.
+    """Count replicas from ``begin`` to before ``end`` of some samples; they must be whole chunks.
 
-    ``couplings`` and ``fields`` are in quanta, (1 or all samples, bonds or sites), ``sublattice`` the sites of the
-    first one, ``size`` and ``memory`` as ``pack_chunks`` takes them. ``counts`` (numbers, samples, replicas) is
-    written: energies of each term, sums of spins and of those of the first sublattice.
+    ``couplings`` and ``fields`` are in quanta, (1 or all samples, bonds or sites). ``sublattice`` has the sites of the
+    first sublattice; ``size`` and ``memory`` are as in ``pack_chunks``. The results go into ``counts`` (numbers,
+    samples, replicas): energies of each term, sums of spins and sums of the first sublattice's spins.
     """
     sites, terms, replicas = fields.shape[1], counts.shape[0] - 2, counts.shape[2]
     for k in range(memory.shape[0]):
@@ -89,7 +89,7 @@ def count_chunks(edges, of_first, couplings, fields, sublattice, size, memory, s
 
 @part
 def every_fourth(bits):  # type: ignore[no-untyped-def]
-    """The low 16 bits of a word at bits 0, 4, 8, ... of 64."""
+    """Spread the low 16 bits of a word to bits 0, 4, 8, ... of 64."""
     bits &= np.uint64(0xFFFF)
     bits = (bits | (bits << np.uint64(24))) & np.uint64(0x000000FF000000FF)
     bits = (bits | (bits << np.uint64(12))) & np.uint64(0x000F000F000F000F)
@@ -99,15 +99,15 @@ def every_fourth(bits):  # type: ignore[no-untyped-def]
 
 @part
 def first_bits(count):  # type: ignore[no-untyped-def]
-    """A word whose first ``count`` bits are set, of at most 64."""
+    """Return a word whose first ``count`` bits are set, of at most 64."""
     return ~np.uint64(0) if count >= 64 else (np.uint64(1) << np.uint64(max(0, count))) - np.uint64(1)
 
 
 @kernel
 def pack_chunks(memory, size, replicas, words):  # type: ignore[no-untyped-def]
-    """Set the bits of spins +1 in replica-packed ``words`` (samples, blocks, sites, 2), which are all 0.
+    """Set the bits of spins +1 in replica-packed ``words`` (samples, blocks, sites, 2), which must be 0 before.
 
-    ``memory`` is that of ``Chunks`` of ``size`` replicas: position w * calls + c of a chunk is its replica 4 c + w.
+    ``memory`` belongs to ``Chunks`` of ``size`` replicas: position w * calls + c of a chunk is its replica 4 c + w.
     """
     sites = words.shape[2]
     for k in range(memory.shape[0]):
@@ -148,9 +148,9 @@ def flip_chunks(memory, size, replicas, flips):  # type: ignore[no-untyped-def]
 
 
 class InChunks(ABC):
-    """Spins of all samples on a CPU in chunks of replicas, each a task.
+    """Spins of all samples on a CPU in chunks of replicas; each chunk is a task.
 
-    A chunk but the last has a block of 128, less where that would leave threads idle.
+    Each chunk but the last has a block of 128 replicas, or fewer if that would leave threads idle.
     """
 
     def __init__(self, model: Ising, replicas: int, threads: Threads, smallest: int) -> None:
@@ -170,25 +170,25 @@ class InChunks(ABC):
                 self._set(sample, first, packing.unpack(words, lanes)[0])
 
     def width(self, first: int, stop: int | None = None) -> int:
-        """Replicas from ``first`` on in its chunk or up to ``stop``, rounded up to whole Philox calls."""
+        """Padded number of replicas in the chunk that begins at ``first``, or up to ``stop``, in whole Philox calls."""
         stop = min(first + self.size, self.replicas) if stop is None else stop
         return -(-(stop - first) // WORDS) * WORDS
 
     @abstractmethod
     def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
-        """Take configurations (sites, replicas), of whole Philox calls, for the replicas from ``first`` on."""
+        """Set the configurations (sites, replicas), in whole Philox calls, of the replicas from ``first`` on."""
 
     @abstractmethod
     def words_of(self, samples: slice) -> npt.NDArray[np.uint64]: ...
 
     def worth(self, sweeps: int) -> int | None:
-        """Words of 128 spins that so many sweeps are worth, as ``Threads.run`` takes them."""
+        """Words of 128 spins whose update costs as much as ``sweeps`` sweeps, as ``Threads.run`` takes them."""
         return None
 
     def each(self, task: Callable[[int, int], None], sweeps: int = 1, samples: slice | None = None) -> None:
-        """Run ``task(sample, first)`` for all chunks; it takes about as long as so many sweeps.
+        """Run ``task(sample, first)`` for all chunks; it takes about as long as ``sweeps`` sweeps.
 
-        Those of some samples are run in this thread.
+        If ``samples`` is given, only their chunks are run, in this thread.
         """
         mine = range(self.model.samples)[samples or slice(None)]
         tasks = (partial(task, sample, first) for sample in mine for first in self.firsts)
@@ -203,7 +203,7 @@ class InChunks(ABC):
 
 
 class Chunks(InChunks):
-    """A byte for each spin; chunks are int8 (sites, width) in the order of ``by_word``, side by side in ``memory``."""
+    """One byte per spin; chunks are int8 (sites, width) in the order of ``by_word``, contiguous in ``memory``."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads) -> None:
         super().__init__(model, replicas, threads, SMALLEST_CHUNK)
@@ -230,7 +230,7 @@ class Chunks(InChunks):
         return words
 
     def flip(self, flips: npt.NDArray[np.uint64], samples: slice) -> None:
-        """Flip the spins of some samples whose bits are set, (samples, blocks, sites, 2)."""
+        """Flip the spins of some samples where bits of ``flips`` (samples, blocks, sites, 2) are set."""
         flip_chunks(self.memory[samples], self.size, self.replicas, flips)
 
     def copy(self, moves: Moves) -> None:

@@ -1,1 +1,1 @@
-"""Counting, correlations of copies, and measurements on their way from a device to the caller."""
+"""Counting, correlations of copies, and the transfer of measurements from a device to the caller."""

@@ -1,11 +1,11 @@
-"""Correlations of copies at equal temperatures: overlaps, link overlaps and the modes of the smallest wave vectors.
+"""Correlations of copies at equal temperatures: overlaps, link overlaps and modes of the smallest wave vectors.
 
-All are numbers of *items* at which two replicas differ: of sites for the overlap, of bonds, as the product of their
-ends, for the link overlap. A magnetisation is the overlap with a reference whose bits are all 0. Items are counted in
-segments of equal size; the segments of an axis are its layers, whose sums are all that a mode of that axis needs.
+All follow from the number of *items* at which two replicas differ. Items are sites for the overlap, and bonds (products
+of their ends) for the link overlap. A magnetisation is the overlap with an all-0 reference. Items are counted in
+segments of equal size. The segments of an axis are its layers; the modes of the axis follow from their sums.
 
-Models of space and time (``model/trotter.py``) have more: overlaps and magnetisations within each slice, whose squares
-and fourth powers are added up, and correlations in time (``in_time/``).
+Models of space and time (``model/trotter.py``) also have correlations in time, and sums of squares and fourth powers of
+the overlap and magnetisation within each slice.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ from spinsim.model.lattice import Lattice, wave
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-CHUNK: Final = 1024  # items of a segment where segments mean nothing
+CHUNK: Final = 1024  # items of a segment if segments have no meaning
 
 
 class Correlations(NamedTuple):
-    """Correlations of copies at equal temperatures; pairs of copies are those of ``copy_pairs``."""
+    """Correlations of copies at equal temperatures; pairs of copies are ordered as in ``copy_pairs``."""
 
     overlap: Integers  # sum over sites of s_a s_b, int64 (samples, pairs, temperatures)
-    link_overlap: Integers  # sum over bonds of (s_i s_j)_a (s_i s_j)_b, likewise
+    link_overlap: Integers  # sum over bonds of (s_i s_j)_a (s_i s_j)_b, same type and shape
     # |sum over sites of (s_a s_b) exp(i k x)|^2 along each axis, k = 2 pi / side, float64 (samples, pairs,
-    # temperatures, axes); no axes without a lattice
+    # temperatures, axes); without a lattice there are no axes
     overlap_mode: Floats
-    magnetization_mode: Floats  # of the spins, (samples, copies, temperatures, axes); no axes if not asked for
-    # sums over slices of the second and the fourth power of the overlap within a slice, int64 (samples, pairs,
-    # temperatures, 2); no powers where there is no time
+    magnetization_mode: Floats  # modes of the spins, (samples, copies, temperatures, axes); no axes if not requested
+    # sums over slices of the square and the fourth power of the overlap within a slice, int64 (samples, pairs,
+    # temperatures, 2); without time there are no powers
     overlap_powers: Integers
-    magnetization_powers: Integers  # the same of the magnetisation, (samples, copies, temperatures, 2)
-    # sum over sites and slices of s_x,tau s_x,tau+t for each time t asked for, int64 (samples, copies, temperatures,
+    magnetization_powers: Integers  # the same sums for the magnetisation, (samples, copies, temperatures, 2)
+    # sum over sites and slices of s_x,tau s_x,tau+t for each requested time t, int64 (samples, copies, temperatures,
     # times)
     in_time: Integers
-    # sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), likewise; no times where they were not
-    # asked for
+    # sum over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), same type and shape; no times if not
+    # requested
     even_in_time: Integers
-    # the link overlap over bonds in space alone, (samples, pairs, temperatures); no pairs where products of neighbours
-    # were not asked for
+    # link overlap over bonds in space only, (samples, pairs, temperatures); no pairs if products of neighbours were not
+    # requested
     link_overlap_in_space: Integers
 
 
 class Quantities(NamedTuple):
-    """Choice of what is measured of copies at equal temperatures beside their overlaps."""
+    """Choice of measurements of copies at equal temperatures, besides their overlaps."""
 
-    full: bool = True  # True if link overlaps and modes are, and in models of space and time what slices have in common
-    times: tuple[int, ...] = ()  # at which times spins are correlated with themselves, in slices
-    even: bool = False  # True if products of neighbours in space are too, and compared between copies
-    overlaps: bool = True  # False where a CPU is to leave overlaps out, of what is not ``full``: then no pairs
-    magnetization_modes: bool = True  # True if modes of the spins are among what is ``full``, beside those of overlaps
+    full: bool = True  # include link overlaps, modes and, with time, correlations of slices
+    times: tuple[int, ...] = ()  # times of the spin autocorrelation, in slices
+    even: bool = False  # True for correlations in time and overlaps of products of neighbours in space
+    overlaps: bool = True  # False: a CPU may skip overlaps if not ``full``; then there are no pairs
+    magnetization_modes: bool = True  # True if a ``full`` measurement has modes of the spins besides modes of overlaps
 
 
-WITHOUT_TIMES: Final = Quantities()  # all but correlations in time, whose times a caller must choose
+WITHOUT_TIMES: Final = Quantities()  # everything but correlations in time, whose times a caller must choose
 OVERLAPS_ONLY: Final = Quantities(full=False)
 
 
 def overlaps_only(overlap: Integers, ladder: Ladder) -> Correlations:
-    """Overlaps (samples, pairs, temperatures) with nothing else beside them."""
+    """Build correlations with overlaps (samples, pairs, temperatures) only."""
     samples, pairs, temperatures = overlap.shape
     no_links = np.empty((samples, 0, temperatures), np.int64)
     of_pairs, of_copies = ((samples, each, temperatures, 0) for each in (pairs, ladder.copies))
@@ -76,7 +76,7 @@ def overlaps_only(overlap: Integers, ladder: Ladder) -> Correlations:
 
 
 class Items(NamedTuple):
-    """Sites or bonds in the order in which they are counted."""
+    """Sites or bonds in the order of counting."""
 
     ends: npt.NDArray[np.int32]  # sites (items, 1), or both ends of bonds (items, 2), int32
     size: int  # items of a segment; the last may have fewer
@@ -96,42 +96,42 @@ def all_bonds(model: Ising) -> Items:
 
 
 def layers(lattice: Lattice, axis: int) -> Items:
-    """The sites of a lattice layer by layer along an axis; each layer is a segment."""
+    """Return the sites of a lattice layer by layer along an axis; each layer is a segment."""
     sites = lattice.layers(axis)
     return in_segments(sites.reshape(-1, 1), sites.shape[1])
 
 
 def slices(graph: Graph) -> Items:
-    """Returns the sites of a graph of space and time slice by slice; each slice is a segment."""
+    """Return the sites of a graph of space and time slice by slice; each slice is a segment."""
     sites = graph.world_lines().T
     return in_segments(np.ascontiguousarray(sites).reshape(-1, 1), sites.shape[1])
 
 
 def pairs_in_time(lines: npt.NDArray[np.integer], times: Sequence[int]) -> Items:
-    """Returns each item of ``lines`` (lines, slices) with that of its line at a later time, a segment for each time."""
+    """Pair each item of ``lines`` (lines, slices) with its line's item at each later time; one segment per time."""
     ends = [np.stack([lines, np.roll(lines, -time, axis=1)], axis=-1).reshape(-1, 2) for time in times]
     return in_segments(np.concatenate(ends).astype(np.int32), lines.size)
 
 
 def lines_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
-    """Returns the items that stand for bonds in space at each slice, (bonds, slices)."""
+    """Return the items that represent bonds in space at each slice, (bonds, slices)."""
     slices = graph.slices
     return np.arange(len(graph.bonds_in_space()) * slices, dtype=np.int32).reshape(-1, slices)
 
 
 def all_bonds_in_space(graph: Graph) -> Items:
-    """Returns these items in segments without a meaning."""
+    """Return the items of all bonds in space, in segments without a meaning."""
     return in_segments(lines_of_bonds(graph).reshape(-1, 1), CHUNK)
 
 
 def ends_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
-    """Returns both ends of each of these items, (items, 2)."""
+    """Return both ends of each bond in space at each slice, (items, 2)."""
     lines = graph.world_lines()
     return np.stack([lines[end] for end in graph.bonds_in_space().T], axis=-1).reshape(-1, 2).astype(np.int32)
 
 
 def waves(lattice: Lattice | None) -> list[Floats]:
-    """The smallest wave of each axis: cosines and sines at each of its layers, (2, layers); none without a lattice."""
+    """Smallest wave of each axis: cosine and sine at each of its layers, (2, layers); empty without a lattice."""
     by_axis = []
     for where, length in lattice.phases() if lattice else ():
         by_axis.append(np.ascontiguousarray(wave(length)[:, where]))
@@ -141,7 +141,7 @@ def waves(lattice: Lattice | None) -> list[Floats]:
 def compared(
     holder: npt.NDArray[np.integer], copies: int, reference: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Replicas of one sample that are compared: pairs of copies, then each of ``holder`` with the all-0 reference."""
+    """Replicas of a sample to compare: pairs of copies, then each replica of ``holder`` with the all-0 reference."""
     pairs = copy_pairs(copies)
     holders = holder.reshape(-1).astype(np.int64)
     one = np.concatenate([holder[pairs[:, 0]].reshape(-1), holders])
@@ -150,7 +150,7 @@ def compared(
 
 
 def by_kind(values: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
-    """Numbers (..., compared, n) of pairs of copies, (..., pairs, temperatures, n), and of copies likewise.
+    """Split numbers (..., compared, n) into (..., pairs, temperatures, n) of pairs and (..., copies, temperatures, n).
 
     ``shape`` is (samples, pairs, temperatures).
     """
@@ -166,6 +166,6 @@ def by_kind(values: Any, shape: tuple[int, int, int]) -> tuple[Any, Any]:
 
 
 def modes_by_kind(modes: Floats, shape: tuple[int, int, int], copies: int, of_spins: bool) -> tuple[Floats, Floats]:
-    """Modes (..., compared, axes) of overlaps and of spins; these have no axes where they were not asked for."""
+    """Split modes (..., compared, axes) into modes of overlaps and of spins; no axes of spins if not requested."""
     of_overlaps, of_copies = by_kind(modes, shape)
     return of_overlaps, of_copies if of_spins else np.empty((*modes.shape[:-2], copies, shape[2], 0))

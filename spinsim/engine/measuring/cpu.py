@@ -1,8 +1,8 @@
 """Measuring a ladder on the CPU: numbers by temperature, and correlations of copies at equal temperatures.
 
-Models of space and time are counted further. The product of the spins of a bond in space is an operator of even parity.
-It is counted as a spin is, in words with a bit for each bond at each slice, bond by bond as world lines are: bond b at
-slice tau is item tau + slices b.
+Models of space and time have more counts. The product of the two spins of a bond in space is an operator of even
+parity. It is counted like a spin, in words with a bit for each bond at each slice. Items are ordered bond by bond, like
+world lines: bond b at slice tau is item tau + slices b.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class CpuInTime:
-    """Counts what models of space and time have more than others, from replica-packed words; of others nothing."""
+    """Lists for the additional counts of models of space and time, from replica-packed words; else empty."""
 
     def __init__(self, graph: Graph, wanted: Quantities) -> None:
         self.slices = slices(graph) if graph.slices > 1 else None
@@ -67,7 +67,7 @@ class CpuInTime:
 
 
 class InTimeCounts:
-    """Counts of all samples."""
+    """Counts in time of all samples."""
 
     def __init__(self, lists: CpuInTime, samples: int, ladder: Ladder) -> None:
         self._lists, self._copies = lists, ladder.copies
@@ -80,7 +80,7 @@ class InTimeCounts:
         self._in_space = np.empty((samples, self._shape[1] if lists.even else 0, ladder.temperatures), np.int64)
 
     def count(self, k: int, words: Words, holder: Integers) -> None:
-        """Count sample k, whose ``words`` (blocks, sites, 2) and replicas (copies, temperatures) are given."""
+        """Count sample k from its ``words`` (blocks, sites, 2) and its replicas ``holder`` (copies, temperatures)."""
         lists, first = self._lists, self._first
         one, other = compared(holder, self._copies, LANES * len(words))
         if lists.slices:
@@ -97,7 +97,7 @@ class InTimeCounts:
             self._even[k] = len(lists.ends) - 2 * in_time.T
 
     def results(self) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-        """Return the last five fields of ``Correlations``, views of what is counted."""
+        """Return the last five fields of ``Correlations``, as views of the counts."""
         samples, _, temperatures = self._shape
         of_copies = samples, self._copies, temperatures, -1 if self._lists.times else 0
         in_time = self._in_time.reshape(of_copies)
@@ -106,12 +106,12 @@ class InTimeCounts:
 
 
 def shape_of_sums(model: Ising, ladder: Ladder) -> tuple[int, int, int, int]:
-    """Returns (samples, copies, places, sites of space) of a model of space and time."""
+    """Return (samples, copies, places, sites of space) of a model of space and time."""
     return model.samples, ladder.copies, ladder.temperatures, model.sites // model.graph.slices
 
 
 def world_line_sums(graph: Graph, bits: Bits) -> Integers:
-    """Returns the sum of spins over the slices of each site of space, (..., sites of space), of bits (..., bytes)."""
+    """Sum the spins over the slices of each site of space, (..., sites of space), from bits (..., bytes)."""
     slices, in_cell = graph.slices, graph.lattice.cell.sites if graph.lattice else 1
     outer = bits.shape[:-1]
     if in_cell == 1 and slices % 8 == 0:  # a site's slices are whole bytes
@@ -144,19 +144,19 @@ class HostSquares:
 Floats = npt.NDArray[np.float64]
 
 Keep = Callable[[slice], None]
-FULLY: Final = 4  # times as long as counting overlaps that comparing copies fully takes
+FULLY: Final = 4  # cost of a full comparison of copies, in units of counting overlaps
 
 
 class Compared(NamedTuple):
-    """Numbers that ``Compare`` finds; those that are not wanted have no pairs or no axes."""
+    """Results of ``Compare``; quantities that are not requested have no pairs or no axes."""
 
-    overlap: Integers  # as ``Correlations`` has them, int64 (samples, pairs, temperatures)
+    overlap: Integers  # as in ``Correlations``, int64 (samples, pairs, temperatures)
     link_overlap: Integers
     modes: Floats  # squared modes along each axis, float64 (axes, samples, pairs, then copies if wanted, temperatures)
 
 
 Compare = Callable[[Words, Integers, Compared, slice], None]
-"""Fills in what is ``Compared`` of some samples, from their words and the replicas at temperatures of all samples."""
+"""Fills the ``Compared`` of some samples, from their words and the replicas at the temperatures of all samples."""
 
 
 class CpuReplicaComparison:
@@ -167,7 +167,7 @@ class CpuReplicaComparison:
 
     @cached_property
     def _fully(self) -> Callable[..., None]:
-        """``compare_ladder`` of sites with layers along all axes, and of bonds."""
+        """``compare_ladder`` for sites, with layers along all axes, and for bonds."""
         lattice = self._model.embedding
         of_axes = [] if lattice is None else [layers(lattice, axis) for axis in range(lattice.dimension)]
         along = [Along(k, *one) for k, one in enumerate(zip(of_axes, waves(lattice), strict=True))]
@@ -178,7 +178,7 @@ class CpuReplicaComparison:
         return _compare([word_list(all_sites(self._model))], Items(np.empty((0, 2), np.int32), 1, 0))
 
     def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
-        """Fill in the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
+        """Fill the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
         compare = self._fully if results.link_overlap.shape[1] or len(results.modes) else self._sites
         compare(words, holder, *results, samples.start, samples.stop)
 
@@ -189,11 +189,11 @@ def _compare(orders: Sequence[WordList], bonds: Items) -> Callable[..., None]:
 
 
 class Measurement:
-    """Room for a measurement of a ladder, which is filled sample by sample.
+    """Memory for a measurement of a ladder, which is filled sample by sample.
 
-    ``keep`` keeps configurations of some samples; it is None for a measurement that nobody reads, in which exchanges go
-    on. ``holder`` is the replica at each temperature, (samples, copies, temperatures). Measurements in succession have
-    their samples one behind the other, as ``exchange`` has them.
+    ``keep`` copies configurations of some samples. It is None for a measurement that nobody reads; the exchange state
+    is then not copied. ``holder`` is the replica at each temperature, (samples, copies, temperatures). Consecutive
+    measurements have their samples one after the other, as in ``exchange``.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class Measurement:
         return self._exchange is tempering.exchange and self.wanted == wanted
 
     def record(self, counts: Counts, samples: slice) -> None:
-        """Take what is counted of some samples, (samples, replicas), and how far their exchanges are."""
+        """Store the counts of some samples, (samples, replicas), and the state of their exchanges."""
         measurement = self.measurement
         if self._keep is not None:
             self._keep(samples)
@@ -262,7 +262,7 @@ def sort_numbers(  # type: ignore[no-untyped-def]
 
 
 def _unread(sample: int, replica: int) -> npt.NDArray[np.int8]:
-    """Configurations of measurements in succession are those of one of them."""
+    """Fail: configurations of consecutive measurements must be read through one of the measurements."""
     raise NotImplementedError
 
 
@@ -271,10 +271,10 @@ def _given(measurement: LadderMeasurement) -> LadderMeasurement:
 
 
 class Succession:
-    """Measurements in succession of a small problem, whose states are kept and then counted and compared together.
+    """Consecutive measurements of a small problem; states are kept, then counted and compared together.
 
-    Such problems spend their time on calls of kernels. ``words`` and the arrays of ``room`` have all samples of the
-    first measurement, then those of the second, and so on.
+    In such problems kernel calls take most of the time. ``words`` and the arrays of ``room`` have all samples of the
+    first measurement, then all samples of the second, and so on.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class Succession:
         return slice(number * self._samples, (number + 1) * self._samples)
 
     def fetched(self, which: Sequence[bool]) -> list[Begun]:
-        """Return those measurements that are fetched, None for the others."""
+        """Return the measurements that are fetched, and None for the others."""
         every = zip(self.measurements, which, strict=True)
         return [partial(_given, one) if is_fetched else None for one, is_fetched in every]
 
@@ -297,7 +297,7 @@ class Succession:
         return self._reading(self.words[self.of(number)])
 
     def _view(self, number: int) -> LadderMeasurement:
-        """Return one of the measurements, views of the arrays of all."""
+        """Return one of the measurements, as views of the arrays of all."""
         whole, mine = self.room.measurement, self.of(number)
         return LadderMeasurement(
             whole.energy[mine], whole.magnetization[mine], whole.staggered_magnetization[mine], whole.holder[mine],
@@ -307,7 +307,7 @@ class Succession:
         )  # fmt: skip
 
     def _together(self) -> LadderMeasurement:
-        """Return views of the same arrays, (measurements, samples, ...); the exchange and spins are the last one's."""
+        """Return views of the same arrays, (measurements, samples, ...), with the last one's exchange and spins."""
         whole, last = self.room.measurement, self.measurements[-1]
 
         def apart(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -330,7 +330,7 @@ class CpuMeasuring:
         self._in_time: dict[Quantities, CpuInTime] = {}
 
     def begin(self, tempering: CpuTempering, wanted: Quantities, spins: Spins, keep: Keep | None = None) -> Measurement:
-        """Make room for a measurement; arguments are those of ``Measurement``."""
+        """Make room for a measurement; arguments are as in ``Measurement``."""
         return self._room(tempering.ladder, tempering.exchange, wanted, spins, keep)
 
     def _room(
@@ -344,14 +344,14 @@ class CpuMeasuring:
     def begin_succession(
         self, tempering: CpuTempering, wanted: Quantities, count: int, words: Words, reading: Callable[[Words], Spins]
     ) -> Succession:
-        """Make room for measurements of states like ``words``; ``reading`` finds configurations in such words."""
+        """Make room for measurements of states like ``words``; ``reading`` makes readers of such words."""
         exchange = Exchange._make(np.empty((count * len(a), *a.shape[1:]), a.dtype) for a in tempering.exchange)
         room = self._room(tempering.ladder, exchange, wanted, _unread, None)
         kept = np.empty((count * len(words), *words.shape[1:]), words.dtype)
         return Succession(room, tempering.exchange, kept, count, reading)
 
     def measure(self, room: Measurement, counts: Counts, samples: slice, words: Words | None = None) -> None:
-        """Measure the present state of some samples, or ``words``, of which ``counts`` are given."""
+        """Measure some samples, given their ``counts``, in their present state or in ``words``."""
         room.record(counts, samples)
         compared = room.compared
         if not (compared.overlap.size or compared.modes.size):
@@ -368,9 +368,9 @@ class CpuMeasuring:
 
 
 class Successions:
-    """Rooms for measurements in succession on one ladder, which serve again when their readers are done.
+    """Memory for consecutive measurements on one ladder, reused when its readers are done.
 
-    ``kept`` is the largest number of rooms with measurements that are read later, 0 where none of them serves again.
+    ``kept`` is the largest number of rooms whose measurements are read later; 0 if these rooms are never reused.
     """
 
     def __init__(self, measuring: CpuMeasuring, kept: int = 0) -> None:
@@ -381,7 +381,7 @@ class Successions:
         self, tempering: CpuTempering, wanted: Quantities, count: int, words: Words,
         reading: Callable[[Words], Spins], serves_again: bool, is_read: bool,
     ) -> Succession:  # fmt: skip
-        """Make room as ``CpuMeasuring.begin_succession`` does; ``is_read`` if one of the measurements is read later."""
+        """Make room as ``CpuMeasuring.begin_succession`` does; ``is_read`` if a measurement will be read later."""
         rooms = self._read if is_read else self._unread
         is_free = serves_again and rooms and len(rooms) == rooms.maxlen
         if is_free and rooms[0].serves(tempering, wanted, count):

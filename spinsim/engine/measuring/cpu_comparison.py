@@ -1,8 +1,8 @@
-"""At how many sites or bonds replicas differ, from packed spins, and the modes that follow.
+"""Counts of the sites or bonds at which replicas differ, from packed spins, and the modes derived from them.
 
-Words of sites, a bit a replica, are turned into words of replicas, a bit an item, eight columns of 64 words at a time.
-Each word is sorted by copy and temperature; the XOR of two of them has a bit for each item at which copies differ, and
-vector units count the bits of many such words at once.
+Words of sites (a bit per replica) are transposed to words of replicas (a bit per item), eight columns of 64 words at a
+time. Words are sorted by copy and temperature. The XOR of two words has a bit for each item at which the copies differ.
+Vector units count the bits of many such words at once.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ HALF = 64
 LOWER = np.uint64(0xFFFFFFFF)
 ALL = np.uint64(2**64 - 1)
 ONE = np.uint64(1)
-TOGETHER: Final = 4  # words of sites, of two halves each, that are turned together
+TOGETHER: Final = 4  # words of sites, of two halves each, transposed together
 COLUMNS: Final = 2 * TOGETHER
 
 
 class WordList(NamedTuple):
-    """Sites or bonds in words of up to 64, TOGETHER of which make a group, and layers of sites along some axes.
+    """Sites or bonds in words of up to 64, in groups of TOGETHER words, and layers of sites along some axes.
 
-    A *part* is what a layer has in a word. Parts come group by group, and in each layer by layer.
+    A *part* is the set of a layer's sites in one word. Parts are ordered by group, then by layer.
     """
 
     ends: npt.NDArray[np.int32]  # sites (items, 1), or both ends of bonds (items, 2), int32
     start: Integers  # word w has the items from ``start[w]`` to before ``start[w + 1]``
     first_part: Integers  # group g has the parts from ``first_part[g]`` to before ``first_part[g + 1]``
-    word: Integers  # of each part, counted in its group
-    mask: Words  # its bits
-    is_last: npt.NDArray[np.bool_]  # True if it is the last part of its layer
+    word: Integers  # word number of each part within its group
+    mask: Words  # bits of each part in its word
+    is_last: npt.NDArray[np.bool_]  # True for the last part of a layer
     wave: npt.NDArray[np.float64]  # cosine and sine at each layer, (layers, 2)
     size: Integers  # sites of each layer, (layers,)
-    axis: Integers  # axis that ends with each layer, -1 where none does, (layers,)
+    axis: Integers  # axis for which the layer is the last, else -1, (layers,)
 
 
 class Along(NamedTuple):
@@ -50,11 +50,11 @@ class Along(NamedTuple):
 
     axis: int
     layers: Items  # sites layer by layer
-    wave: npt.NDArray[np.float64]  # cosine and sine at each of them, (2, layers)
+    wave: npt.NDArray[np.float64]  # cosine and sine at each layer, (2, layers)
 
 
 def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
-    """Return the words of items, and the parts that layers of these items have in them."""
+    """Return the words of items, and the parts of layers in these words."""
     n = len(items.ends)
     start = np.minimum(np.arange(0, n + HALF, HALF), n)
     place = np.empty(n, np.int64)
@@ -84,7 +84,7 @@ def word_list(items: Items, along: Sequence[Along] = ()) -> WordList:
 
 
 def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:
-    """Return sites in few words with their layers along all axes, or else words for each axis, in its own order."""
+    """Return one list with layers along all axes if sites fill few words, else a list per axis, in its own order."""
     if len(sites.ends) <= TOGETHER * HALF or not along:
         return [word_list(sites, along)]
     return [word_list(one.layers, [one]) for one in along]
@@ -92,7 +92,7 @@ def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:
 
 @part
 def swap_blocks(rows, width, mask):  # type: ignore[no-untyped-def]
-    """Swap the blocks of ``width`` beside the diagonal, of rows (64 * COLUMNS,)."""
+    """Swap the off-diagonal blocks of ``width`` bits of rows (64 * COLUMNS,)."""
     shift, step = np.uint64(width), width * COLUMNS
     for first in range(0, HALF * COLUMNS, 2 * step):
         low, high = rows[first : first + step], rows[first + step : first + 2 * step]
@@ -104,9 +104,9 @@ def swap_blocks(rows, width, mask):  # type: ignore[no-untyped-def]
 
 @part
 def transpose_columns(rows):  # type: ignore[no-untyped-def]
-    """Bit b of row r goes to bit r of row b in each column (Warren, Hacker's Delight, 7-3).
+    """Transpose each column: bit b of row r goes to bit r of row b (Warren, Hacker's Delight, 7-3).
 
-    ``rows`` are (64 * COLUMNS,), row by row. Stages are written out, as loops of constant length are vectors.
+    ``rows`` are (64 * COLUMNS,), row by row. Stages are written out, because loops of constant length vectorise.
     """
     swap_blocks(rows, 32, np.uint64(0x00000000FFFFFFFF))
     swap_blocks(rows, 16, np.uint64(0x0000FFFF0000FFFF))
@@ -118,9 +118,9 @@ def transpose_columns(rows):  # type: ignore[no-untyped-def]
 
 @part
 def transpose_words(state, ends, start, first, rows, words):  # type: ignore[no-untyped-def]
-    """Turn the words of ``WordList`` from ``first`` on into ``words`` (TOGETHER, replicas); past the last they are 0.
+    """Transpose the words of ``WordList`` from ``first`` on into ``words`` (TOGETHER, replicas), 0 past the last.
 
-    ``state`` is uint64 (blocks, sites, 2); ``rows`` are room, (64 * COLUMNS,).
+    ``state`` is uint64 (blocks, sites, 2); ``rows`` is scratch, (64 * COLUMNS,).
     """
     is_bond = ends.shape[1] == 2
     for block in range(state.shape[0]):
@@ -153,7 +153,7 @@ def transpose_words(state, ends, start, first, rows, words):  # type: ignore[no-
 
 @part
 def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-def]
-    """Set ``differ`` to the bits of a word (replicas,) that are set in each copy, then to those in which pairs differ.
+    """Set ``differ`` to the bits of a word (replicas,) in each copy, then to the bits in which pairs of copies differ.
 
     The word is sorted by ``holder`` (copies, temperatures) into ``by_copy``. Pairs of neighbours come first, (0, 1),
     (1, 2), ..., then (0, 2), (1, 3), ... and so on, so that loops are long.
@@ -175,9 +175,9 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
 
 @part
 def by_pair(values, copies, ordered):  # type: ignore[no-untyped-def]
-    """Put values in the order of ``compare_copies`` into ``ordered`` (pairs, then copies if wanted, temperatures).
+    """Reorder values from the order of ``compare_copies`` to ``ordered`` (pairs, then copies if wanted, temperatures).
 
-    It loops over temperatures, as ``compare_copies`` does: an assignment of arrays takes seconds to compile.
+    It loops over temperatures, as ``compare_copies`` does: an array assignment takes seconds to compile.
     """
     temperatures = ordered.shape[1]
     pairs, first = values.size // temperatures - copies, copies
@@ -194,16 +194,16 @@ def by_pair(values, copies, ordered):  # type: ignore[no-untyped-def]
 
 @part
 def count_bits(words, mask, count):  # type: ignore[no-untyped-def]
-    """Add to ``count`` (n,) the bits of ``words`` (n,) that are in a mask."""
+    """Add to ``count`` (n,) the number of set bits of ``words`` (n,) within a mask."""
     for e in range(count.size):
         count[e] += np.int64(set_bits(words[e] & mask))
 
 
 @part
 def add_wave(size, cosine, sine, count, real, imaginary):  # type: ignore[no-untyped-def]
-    """Add (size - 2 count) times a cosine and a sine, by plain IEEE operations, none fused: a GPU finds the same bits.
+    """Add (size - 2 count) times cosine and sine, by unfused IEEE operations, so that a GPU gets the same bits.
 
-    All arrays are (n,); ``count`` is emptied.
+    All arrays are (n,); ``count`` is set to 0.
     """
     for e in range(count.size):
         value = np.float64(size - 2 * count[e])
@@ -214,7 +214,7 @@ def add_wave(size, cosine, sine, count, real, imaginary):  # type: ignore[no-unt
 
 @part
 def square_waves(real, imaginary, squares):  # type: ignore[no-untyped-def]
-    """Set ``squares`` (n,) to the squared modes, and empty the waves."""
+    """Set ``squares`` (n,) to the squared modes, and clear the waves."""
     for e in range(squares.size):
         squares[e] = real[e] * real[e] + imaginary[e] * imaginary[e]
         real[e] = imaginary[e] = 0.0
@@ -222,9 +222,9 @@ def square_waves(real, imaginary, squares):  # type: ignore[no-untyped-def]
 
 @kernel
 def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, begin, end):  # type: ignore[no-untyped-def]
-    """Compare copies of samples from ``begin`` to before ``end`` at equal temperatures, as ``Compared`` has results.
+    """Compare copies at equal temperatures of samples from ``begin`` to before ``end``, as ``Compared`` describes.
 
-    ``orders`` are of sites, with layers along all axes in the first or each in one.
+    ``orders`` are lists of sites: one with layers along all axes, or one per axis.
     """
     mine, is_first = slice(begin, end), True
     for sites in orders:
@@ -237,11 +237,11 @@ def compare_ladder(orders, bonds, state, holder, overlap, link_overlap, modes, b
 
 @kernel
 def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ignore[no-untyped-def]
-    """Compare copies of some samples, whose replicas at each temperature are ``holder``.
+    """Compare copies of some samples; ``holder`` has their replicas at each temperature.
 
-    ``overlap`` (samples, pairs, temperatures) is set to the sum over items of the product of both copies, if it
-    ``is_wanted``; ``modes`` (axes, samples, pairs, then copies if wanted, temperatures) to |sum over x of v_x exp(i k
-    x)|^2, v_x = size - 2 differing[x], added up in the order of x.
+    If ``is_wanted``, set ``overlap`` (samples, pairs, temperatures) to the sum over items of the product of both
+    copies. Set ``modes`` (axes, samples, pairs, then copies if wanted, temperatures) to |sum over x of v_x exp(i k
+    x)|^2, with v_x = size - 2 differing[x] added up in the order of x.
     """
     copies, temperatures = holder.shape[1:]
     rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)
@@ -275,7 +275,7 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
 
 @part
 def transpose(rows):  # type: ignore[no-untyped-def]
-    """Bit b of ``rows[r]`` goes to bit r of ``rows[b]``, 64 words (Warren, Hacker's Delight, 7-3)."""
+    """Transpose 64 words: bit b of ``rows[r]`` goes to bit r of ``rows[b]`` (Warren, Hacker's Delight, 7-3)."""
     mask, width = LOWER, 32
     while width:
         shift = np.uint64(width)
@@ -290,7 +290,7 @@ def transpose(rows):  # type: ignore[no-untyped-def]
 
 @part
 def words_of_replicas(state, ends, words):  # type: ignore[no-untyped-def]
-    """A word for each replica from at most 64 sites (n, 1) or bonds (n, 2); bits past the last are 0."""
+    """Make a word for each replica from at most 64 sites (n, 1) or bonds (n, 2); bits past the last are 0."""
     n, is_bond = ends.shape[0], ends.shape[1] == 2
     for block in range(state.shape[0]):
         for half in range(2):
@@ -308,11 +308,11 @@ def words_of_replicas(state, ends, words):  # type: ignore[no-untyped-def]
 
 @kernel
 def differing_items(state, ends, size, one, other, count):  # type: ignore[no-untyped-def]
-    """Add to ``count`` (segments, pairs) the items of each segment in which replicas ``one[p]``, ``other[p]`` differ.
+    """Add to ``count`` (segments, pairs) the items of each segment where replicas ``one[p]`` and ``other[p]`` differ.
 
-    ``state`` is uint64 (blocks, sites, 2), a bit a replica; the replica past the last one of all blocks has no bit set.
-    ``ends`` and ``size`` are those of ``Items``; 64 items at a time, of short segments several, are turned into a word
-    for each replica.
+    ``state`` is uint64 (blocks, sites, 2), a bit per replica; the replica number after the last of all blocks has no
+    bit set. ``ends`` and ``size`` are as in ``Items``. Up to 64 items at a time, from one or several segments, are
+    transposed to a word for each replica.
     """
     words = np.zeros(state.shape[0] * LANES + 1, np.uint64)
     segments, items = count.shape[0], ends.shape[0]
@@ -336,7 +336,7 @@ def differing_items(state, ends, size, one, other, count):  # type: ignore[no-un
 
 @kernel
 def second_and_fourth_powers(differing, size, powers):  # type: ignore[no-untyped-def]
-    """Sums over x of v_x^2 and v_x^4 into ``powers`` (pairs, 2), v_x = size - 2 differing[x]."""
+    """Add the sums over x of v_x^2 and v_x^4 to ``powers`` (pairs, 2), with v_x = size - 2 differing[x]."""
     for x in range(differing.shape[0]):
         row = differing[x]
         for p in range(row.size):
@@ -347,7 +347,7 @@ def second_and_fourth_powers(differing, size, powers):  # type: ignore[no-untype
 
 
 def count_items(words: Words, items: Items, one: Integers, other: Integers) -> Integers:
-    """Items of each segment in which replicas of replica-packed words differ, (segments, pairs)."""
+    """Count the items of each segment at which replicas of replica-packed words differ, (segments, pairs)."""
     count = np.zeros((items.segments, one.size), np.int64)
     differing_items(words, items.ends, items.size, one, other, count)
     return count

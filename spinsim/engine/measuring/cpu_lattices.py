@@ -1,4 +1,4 @@
-"""At how many sites or bonds site-packed replicas differ, on a CPU, and the modes that follow."""
+"""Counts of the sites or bonds at which site-packed replicas differ, on a CPU, and the modes derived from them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import set_bits
 from spinsim.model.lattice import Lattice
 
-PLANES: Final = 32  # bits of a number of rows
+PLANES: Final = 32  # bits of a count of rows
 
 
 @part
 def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def]
-    """Set ``along`` (axes, layers) to the bits of each layer that are set in a ``lattice`` (colours, words).
+    """Set ``along`` (axes, layers) to the number of set bits in each layer of a ``lattice`` (colours, words).
 
-    Rows of equal parity hold the same x: words of them are added up as numbers of a bit in each of ``planes``.
+    Rows of equal parity hold the same x. Their words are added up as bit-sliced numbers, one bit in each of ``planes``.
     """
     width, height, depth = sides
     for axis in range(along.shape[0]):
@@ -70,9 +70,9 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
 
 @part
 def squared_mode(along, layers, size, wave):  # type: ignore[no-untyped-def]
-    """|sum over x of v_x exp(i k x)|^2, v_x = size - 2 along[x], added up in the order of x.
+    """Return |sum over x of v_x exp(i k x)|^2, with v_x = size - 2 along[x] added up in the order of x.
 
-    Plain IEEE operations, none fused: a GPU finds the same bits.
+    IEEE operations are not fused, so that a GPU gets the same bits.
     """
     real, imaginary = 0.0, 0.0
     for x in range(layers):
@@ -86,12 +86,12 @@ def squared_mode(along, layers, size, wave):  # type: ignore[no-untyped-def]
 def compare_lattices(  # type: ignore[no-untyped-def]
     sides, seams, layers, wave, state, holder, overlap, link_overlap, modes, begin, end
 ):
-    """Compare copies of samples from ``begin`` to before ``end`` at equal temperatures, as ``Compared`` has results.
+    """Compare copies at equal temperatures of samples from ``begin`` to before ``end``, as ``Compared`` describes.
 
     Args:
-        layers: Along each axis, (axes,).
-        wave: Cosines and sines of each axis at its layers, (axes, 2, most layers).
-        state: Of these samples, (samples, replicas, colours, words).
+        layers: Number of layers along each axis, (axes,).
+        wave: Cosine and sine of each axis at its layers, (axes, 2, most layers).
+        state: State of these samples, (samples, replicas, colours, words).
         holder: Replicas at each temperature, (all samples, copies, temperatures).
     """
     copies, temperatures = holder.shape[1:]
@@ -131,7 +131,7 @@ def compare_lattices(  # type: ignore[no-untyped-def]
 
 
 class CpuLatticeComparison:
-    """Comparison of copies at equal temperatures, by site-packed words; arguments are those of sweeps."""
+    """Comparison of copies at equal temperatures, by site-packed words; arguments are as in sweeps."""
 
     def __init__(self, lattice: Lattice, sides: tuple[int, int, int], seams: Seams) -> None:
         self._lattice, self._sides, self._seams = lattice, sides, seams
@@ -148,6 +148,6 @@ class CpuLatticeComparison:
         return kernel
 
     def compare(self, words: Words, holder: Integers, results: Compared, samples: slice) -> None:
-        """Fill in the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
+        """Fill the ``results`` of some samples; ``holder`` is (all samples, copies, temperatures)."""
         state = words.reshape(*words.shape[:3], -1)
         self._kernel(state, holder, *results, samples.start, samples.stop)

@@ -1,4 +1,4 @@
-"""Adding up the measurements of a ladder on the host, for every engine that does not do it on its own device."""
+"""Sums of the measurements of a ladder on the host, for engines that do not add up on their own device."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, States, packed_spins
 
-VALUES_A_WORD: Final = 40  # values that are added up in the time in which a kernel updates a word
+VALUES_A_WORD: Final = 40  # values added up in the time of a kernel's update of a word
 _OF_CHAINS: Final = ("copy_sums",)
-"""Arrays whose copies of one sample stand together in the file, and samples of one copy in memory."""
+"""Arrays with the copies of a sample contiguous in the file, but the samples of a copy contiguous in memory."""
 _ENERGY: Final = Source("energy")
 
 
@@ -48,11 +48,11 @@ BY_KERNEL: Final = (
     "energy", "magnetization", "staggered_magnetization", "magnetization_mode", "overlap", "link_overlap",
     "overlap_mode",
 )  # fmt: skip
-"""Sources that a kernel takes from a measurement of an engine of the CPU."""
+"""Sources that a kernel reads from a measurement of a CPU engine."""
 
 
 def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: slice) -> None:
-    """Put the values of a source and some samples into ``room``, (copies or pairs, samples, places)."""
+    """Copy the values of a source for some samples into ``room``, (copies or pairs, samples, places)."""
     whole = getattr(measurement, source.name, None)
     if whole is None:
         whole = getattr(measurement.correlations, source.name)
@@ -67,10 +67,10 @@ def fill(room: Floats, measurement: LadderMeasurement, source: Source, samples: 
 
 
 class HostReduction:
-    """Adds measurements up in the memory of the host, and keeps the lowest states that they met.
+    """Adds up measurements in host memory, and keeps the lowest states found by them.
 
     Args:
-        threads: Samples are added up side by side; by default one after the other.
+        threads: Threads that add up samples in parallel; by default there is one.
     """
 
     def __init__(self, reduced: Reduced, threads: Threads | None = None) -> None:
@@ -115,12 +115,12 @@ class HostReduction:
         self._find_lower = find_lower.given(np.float64(reduced.model.quantum), *lowest)
 
     def add(self, measurement: LadderMeasurement) -> None:
-        """Add a measurement, the next one of the run, and keep the states that are lower than all before."""
+        """Add the run's next measurement, and keep the states that are lower than all before."""
         self.add_numbers(measurement)
         self._changed[self._best.update(measurement.replica_energy, measurement.spins)] = True
 
     def add_numbers(self, measurement: LadderMeasurement) -> None:
-        """Add the numbers of a measurement alone, such as one that series hold."""
+        """Add only the numbers of a measurement, such as one from a stored series."""
 
         def add(begin: int, end: int) -> None:
             self.add_samples(measurement, self.measurements, slice(begin, end))
@@ -130,14 +130,14 @@ class HostReduction:
 
     @property
     def adds_successions(self) -> bool:
-        """True if kernels take all that is added up from measurements that engines of the CPU make."""
+        """True if kernels read all summed quantities from measurements of CPU engines."""
         return not self._others
 
     def keep_lowest(self, energy: Integers, spins: Callable[[int], Spins], samples: slice) -> None:
         """Keep the states of some samples that are lower than all before.
 
-        ``energy`` is of measurements in succession, (measurements, samples, replicas) in quanta; ``spins`` finds the
-        configurations of one of them by its number.
+        ``energy`` has consecutive measurements, (measurements, samples, replicas) in quanta. ``spins`` finds the
+        configurations of a measurement by its number.
         """
         better = self._better[samples]
         self._find_lower(energy, samples.start, samples.stop)
@@ -153,7 +153,7 @@ class HostReduction:
     def add_samples(
         self, measurement: LadderMeasurement, number: int, mine: slice, compared: Compared | None = None
     ) -> None:
-        """Add the numbers of some samples of measurement ``number``; ``compared`` has what engines of the CPU made."""
+        """Add the numbers of some samples of measurement ``number``; ``compared`` has comparisons by CPU engines."""
         scale, blocks = self._begin_block(number, mine)
         if compared is not None:
             self._fill(*measurement[:3], *compared, mine.start, mine.stop)
@@ -162,7 +162,7 @@ class HostReduction:
         self._add(scale, number, blocks, measurement.exchange.place, mine.start, mine.stop)
 
     def add_in_succession(self, measurement: LadderMeasurement, compared: Compared, number: int) -> None:
-        """Add measurements from number ``number`` on, whose samples have one row behind the other."""
+        """Add measurements from number ``number`` on, with the samples of one after the samples of the other."""
         samples, place, values = self.reduced.model.samples, measurement.exchange.place, (*measurement[:3], *compared)
         done, count = 0, len(place) // samples
         while done < count:
@@ -186,12 +186,12 @@ class HostReduction:
         if is_halved(number):
             for name in SUMS:
                 if name in arrays:
-                    halved = _of_samples(name, arrays[name], mine)[:, : blocks.energy_block + 1]  # none is behind
+                    halved = _of_samples(name, arrays[name], mine)[:, : blocks.energy_block + 1]  # the rest is empty
                     halved >>= 1
         return ldexp(1.0, reduced.energies.exponent(number)), blocks
 
     def _histogram(self, name: str) -> tuple[int, npt.NDArray[np.uint32], npt.NDArray[Any]]:
-        """Source, cells of its values and histogram of an overlap, without cells where there is none."""
+        """Source, cell of each value and histogram of an overlap; without a histogram there are no cells."""
         for one in self.reduced.histograms:
             if one.source == name:
                 cell = (np.arange(one.values) * one.cells // one.values).astype(np.uint32)
@@ -221,7 +221,7 @@ class HostReduction:
 
 
 def _side_by_side(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of an array of ``Sums``, from that of the arrays of ``Reduced``."""
+    """Shape of an array of ``Sums``, from the shape in ``Reduced.arrays``."""
     if name == "coldest_sums":
         return shape
     *before, samples, places = shape if name not in _OF_CHAINS else (*shape[:-3], shape[-2], shape[-3], shape[-1])
@@ -229,7 +229,7 @@ def _side_by_side(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
-    """View an array of ``Sums`` as an array of ``Reduced``."""
+    """View an array of ``Sums`` with the shape in ``Reduced.arrays``."""
     if name == "coldest_sums":
         return array
     apart = array.reshape(*array.shape[:-1], samples, places)
@@ -241,10 +241,10 @@ def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArr
 
 
 class Best:
-    """Keeps the lowest energy of every replica and the configuration of the lowest of every sample.
+    """Keeps the lowest energy of every replica and the lowest configuration of every sample.
 
     Args:
-        samples: How many there are, if not those of the model.
+        samples: Number of samples, if not the model's.
 
     Attributes:
         energy: Lowest energy, shape (samples, replicas).
@@ -260,13 +260,13 @@ class Best:
             self._spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
         self._on_device: dict[
             int, Callable[[], Bits]
-        ] = {}  # what reads states that have not left their device, by sample
+        ] = {}  # functions that read states still on their device, by sample
 
     @property
     def spins(self) -> npt.NDArray[np.int8] | States:
-        """Configurations of lowest energy, ``int8`` (samples, sites); the first met among equals.
+        """Configurations of lowest energy, ``int8`` (samples, sites); the first found among equals.
 
-        ``States`` of a lattice whose bonds are not listed, as in the files of its runs.
+        They are ``States`` for a lattice without a bond list, as in the files of its runs.
         """
         if isinstance(self._spins, States):
             for sample, read in self._on_device.items():
@@ -280,7 +280,7 @@ class Best:
         self._on_device.clear()
 
     def update(self, energy: npt.NDArray[np.float64], spins: Spins) -> npt.NDArray[np.int64]:
-        """Take in energies (samples, replicas) and their configurations; return the samples with lower ones."""
+        """Record energies (samples, replicas) and their configurations; return the samples with lower energies."""
         better = np.flatnonzero(energy.min(axis=1) < self.energy.min(axis=1))
         np.minimum(self.energy, energy, out=self.energy)
         for sample in better.tolist():
@@ -288,7 +288,7 @@ class Best:
         return better
 
     def record(self, sample: int, replica: int, spins: Spins) -> None:
-        """Take the configuration of a replica as the one of lowest energy of its sample."""
+        """Record the configuration of a replica as the lowest of its sample."""
         if not isinstance(self._spins, States):
             self._spins[sample] = spins(sample, replica)
         elif isinstance(spins, KeptSpins) and spins.copied is not None:

@@ -1,7 +1,7 @@
 """Kernels of the CPU that add measurements of a ladder to the sums of reduction.py.
 
-Of sums over energy, what belongs to a bin stands side by side, a *column* each, so that a value adds to all of them at
-once:
+Sums over energy are stored with all numbers of a bin contiguous, a *column* each, so that a value adds to all of them
+at once:
 
     of_copies[block, sample, bin]    measurements of each copy, the sum of levels, sums
     of_pairs[block, sample, bin]     pairs and measurements, the sum of levels, sums, room up to a multiple of LANES
@@ -19,25 +19,25 @@ from spinsim.machine.compiled import kernel, part, step
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-_TOGETHER: Final = 64  # values that are added up side by side
-LANES: Final = 8  # columns that are added together
-_COUNTED: Final = 2  # columns before those of terms, of pairs
+_TOGETHER: Final = 64  # values added up together
+LANES: Final = 8  # columns added together
+_COUNTED: Final = 2  # columns of pairs before the columns of terms
 
 
 class EnergyBins(NamedTuple):
-    """Sums over energy as kernels take them; without bins where there are none."""
+    """Sums over energy as kernels take them; without bins if there are none."""
 
-    column: Integers  # place of each term among those of copies that are added up, -1 where it is none, (terms,)
-    pair_column: Integers  # column of each term of pairs, likewise
-    rows: Integers  # first column of each of these terms, and how far that of the next copy is, (of copies, 2)
-    places: int  # of one sample
+    column: Integers  # number of each term among the copy terms that are added up, else -1, (terms,)
+    pair_column: Integers  # column of each pair term, in the same form
+    rows: Integers  # first column of each of these terms, and the distance to the next copy's, (copy terms, 2)
+    places: int  # places of one sample
     inverse: float  # 1 / unit of levels
     ranges: Integers  # lowest and highest level, (samples, 2)
     of_copies: Integers  # (blocks, samples, bins, columns)
     of_pairs: Integers  # (blocks, samples, bins, columns); no columns without pairs
 
     def arrays(self, copies: int, pair_rows: int) -> dict[str, Integers]:
-        """Views of all arrays by name, as ``Energies.arrays`` has them."""
+        """Views of all arrays by name, as in ``Energies.arrays``."""
         counts, sums = (np.moveaxis(part, -1, 0) for part in np.split(self.of_copies, [copies + 1], axis=-1))
         arrays = {RANGE: self.ranges, COUNTS[0]: counts, SUMS[0]: sums}
         if pair_rows:
@@ -47,7 +47,7 @@ class EnergyBins(NamedTuple):
 
 
 def empty_bins(reduced: Reduced) -> EnergyBins:
-    """Return the sums over energy of a run that has not measured yet."""
+    """Return empty sums over energy, before the first measurement."""
     terms, samples, copies, energies = reduced.terms, reduced.model.samples, reduced.copies, reduced.energies
     column, pair_column = np.full(len(terms), -1), np.full(len(terms), -1)
     if energies is None:
@@ -71,7 +71,7 @@ def empty_bins(reduced: Reduced) -> EnergyBins:
 
 @step
 def shift_over(low, high, bins):  # type: ignore[no-untyped-def]
-    """``shift_of``."""
+    """Return ``shift_of``, compiled."""
     shift = 0
     while (high >> shift) - (low >> shift) >= bins:
         shift += 1
@@ -80,7 +80,7 @@ def shift_over(low, high, bins):  # type: ignore[no-untyped-def]
 
 @part
 def widen(sums, low, high, shift, wider):  # type: ignore[no-untyped-def]
-    """Add bins of ``sums`` (bins, columns) that share one of a larger shift; levels go from ``low`` to ``high``."""
+    """Add bins of ``sums`` (bins, columns) that share a bin of a larger shift; levels go from ``low`` to ``high``."""
     bins = sums.shape[0]
     room = np.zeros(sums.shape, np.int64)
     for number in range(low >> shift, (high >> shift) + 1):
@@ -90,7 +90,7 @@ def widen(sums, low, high, shift, wider):  # type: ignore[no-untyped-def]
 
 @part
 def room_over_energy(bins, copies, pairs, n):  # type: ignore[no-untyped-def]
-    """Room for levels (copies, n) and for terms of copies (copies, terms, n) and pairs (pairs, columns, n)."""
+    """Allocate levels (copies, n), copy terms (copies, terms, n) and pair terms (pairs, columns, n)."""
     if not bins.of_copies.size:
         n = 0
     width = bins.of_pairs.shape[3]
@@ -102,9 +102,10 @@ def room_over_energy(bins, copies, pairs, n):  # type: ignore[no-untyped-def]
 
 @part
 def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[no-untyped-def]
-    """Find the ``levels`` (copies, places) of energies of some samples, and widen bins that do not hold them.
+    """Find the ``levels`` (copies, places) of energies of some samples; widen bins that cannot hold them.
 
-    ``energy`` (copies, places of all samples) is that of measurement ``number``; the first of the samples is ``first``.
+    ``energy`` (copies, places of all samples) belongs to measurement ``number``. ``first`` is the number of the first
+    sample.
     """
     copies, places, number_of_bins = energy.shape[0], bins.places, bins.of_copies.shape[2]
     n = samples * places
@@ -132,16 +133,16 @@ def find_levels(energy, bins, number, first, samples, levels):  # type: ignore[n
 
 @step
 def in_units(y, scale, values):  # type: ignore[no-untyped-def]
-    """Put numbers ``y`` (n,) into ``values``, in units of sums."""
+    """Convert numbers ``y`` (n,) to units of sums, into ``values``."""
     for e in range(y.size):
         values[e] = np.int64(np.rint(y[e] * scale))
 
 
 @step
 def add_over_energy(bins, block, first, samples, pairs, levels, values, pair_values):  # type: ignore[no-untyped-def]
-    """Add terms of copies and of pairs to the bins of a block.
+    """Add copy terms and pair terms to the bins of a block.
 
-    Arguments are those of ``find_levels`` and what ``room_over_energy`` made.
+    Arguments are as in ``find_levels``, and the arrays of ``room_over_energy``.
     """
     copies, places, width = levels.shape[0], bins.places, pair_values.shape[1]
     for k in range(samples):
@@ -171,7 +172,7 @@ def add_over_energy(bins, block, first, samples, pairs, levels, values, pair_val
 
 
 class Sums(NamedTuple):
-    """Sums as kernels take them: ``n`` are the places of all samples, one sample after the other."""
+    """Sums as kernels take them; ``n`` counts the places of all samples, sample by sample."""
 
     block_sums: Floats  # (terms, blocks, n)
     copy_sums: Floats  # (terms with ``by_copy``, copies, n)
@@ -184,7 +185,7 @@ class Sums(NamedTuple):
 
 @step
 def raise_to(y, power):  # type: ignore[no-untyped-def]
-    """Put |x|, x^2 or x^4 in the place of each x of ``y``, or leave it."""
+    """Replace each x of ``y`` by |x|, x^2 or x^4, or leave it."""
     if power == ABSOLUTE:
         for place in range(y.size):
             y[place] = abs(y[place])
@@ -201,11 +202,11 @@ def raise_to(y, power):  # type: ignore[no-untyped-def]
 def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # type: ignore[no-untyped-def]
     """Write the connected squares of overlaps (pairs, ``here``) into ``connected``.
 
-    They average to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, the mean over
-    all choices of copies a, b, c and d that differ, Q_ab being the sum over sites of s_a s_b.
+    They average to the sum over i and j of (<s_i s_j> - <s_i><s_j>)^2: Q_ab^2 - 2 Q_ab Q_ac + Q_ab Q_cd, averaged over
+    all different copies a, b, c and d. Q_ab is the sum over sites of s_a s_b.
 
     Sums are of integers, exact in float64: sums over the pairs of each copy, over all pairs, and of squares. ``work``
-    is room, (copies + 3, n).
+    is scratch, (copies + 3, n).
     """
     for row in range(copies + 3):
         for e in range(connected.size):
@@ -234,10 +235,10 @@ def connected_squares(overlap, here, pairs, copies, scale, work, connected):  # 
 
 @step
 def follow(c, number, here, sums, squares, waiting):  # type: ignore[no-untyped-def]
-    """Add values ``c`` to the levels of their series: sums of 2^l consecutive values, l = 0, 1, ...
+    """Add values ``c`` to the levels of their series, which are sums of 2^l consecutive values, l = 0, 1, ...
 
-    A sum whose other half is yet to come waits; ``number`` counts the values before this one. ``c`` is changed.
-    ``here`` are their places among all; ``sums``, ``squares`` and ``waiting`` are (levels, n).
+    A sum waits until its other half is complete. ``number`` counts the earlier values. ``c`` is overwritten. ``here``
+    are the places of ``c`` among all; ``sums``, ``squares`` and ``waiting`` are (levels, n).
     """
     for level in range(LEVELS):
         of_level, of_squares, waits = sums[level, here], squares[level, here], waiting[level, here]
@@ -253,19 +254,19 @@ def follow(c, number, here, sums, squares, waiting):  # type: ignore[no-untyped-
 
 
 class Scratch(NamedTuple):
-    """Room of kernels for n places of some samples."""
+    """Scratch memory of kernels for n places of some samples."""
 
-    rooms: Floats  # values, and two sums of them, (3, n)
+    rooms: Floats  # values, and two sums of values, (3, n)
     factors: Floats  # both scales and the constant of each term, at each place, (terms, 3, n)
-    work: Floats  # of ``connected_squares``, (copies + 3, n)
-    levels: Integers  # as ``room_over_energy`` makes them, likewise the last two
+    work: Floats  # scratch of ``connected_squares``, (copies + 3, n)
+    levels: Integers  # from ``room_over_energy``, like the last two
     values: Integers
     pair_values: Integers
 
 
 @part
 def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no-untyped-def]
-    """Make room for that many samples at a time."""
+    """Allocate scratch for ``samples`` samples at a time."""
     terms, places = tables.constant.shape
     factors = np.empty((terms, 3, samples * places))
     for term in range(terms):
@@ -281,7 +282,7 @@ def scratch_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no
 
 @part
 def scratches_for(tables, over_energy, copies, pairs, samples):  # type: ignore[no-untyped-def]
-    """Make room for as many of ``samples`` as are added up side by side, and for the last ones if they are fewer."""
+    """Allocate scratch for the samples added up together, and for the last ones if they are fewer."""
     together = max(1, min(_TOGETHER // tables.constant.shape[1], samples))
     scratch = last = scratch_for(tables, over_energy, copies, pairs, together)
     if samples % together:
@@ -291,7 +292,7 @@ def scratches_for(tables, over_energy, copies, pairs, samples):  # type: ignore[
 
 @step
 def find_values(y, factors, term, chain, of_copies, of_pairs, tables, pairs, here, work):  # type: ignore[no-untyped-def]
-    """Put the values of a term and a copy or pair into ``y``; other arguments are as ``add_term`` has them."""
+    """Write the values of a term and a copy or pair into ``y``; other arguments are as in ``add_term``."""
     scale, of_other, shift = factors[0], factors[1], factors[2]
     chosen, kind = of_pairs if tables.of_pairs[term] else of_copies, tables.power[term]
     a, b = tables.first[term], tables.second[term]
@@ -314,9 +315,9 @@ def add_term(  # type: ignore[no-untyped-def]
     scratch, term, of_copies, of_pairs, tables, pairs, sums, number, blocks, here, first, column, pair_column,
     scale_of_sums,
 ):  # fmt: skip
-    """Add a term of some samples, whose places ``here`` stand side by side: none waits for another in the inner loops.
+    """Add a term of some samples; their contiguous places ``here`` are independent of each other in the inner loops.
 
-    ``column`` and ``pair_column`` are where sums over energy take values of the term, -1 where they do not.
+    ``column`` and ``pair_column`` are the columns of the term in sums over energy, or -1.
     """
     places, kind = tables.constant.shape[1], tables.power[term]
     track, own, cold = tables.followed[term], tables.by_copy[term], tables.judged[term]
@@ -357,7 +358,7 @@ def add_term(  # type: ignore[no-untyped-def]
 def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-untyped-def]
     """Add 2 place - places + 1 of some samples' replicas, and its squares, from ``place`` (samples, replicas).
 
-    ``sums`` (samples, replicas) are those of the present block, ``squares`` (samples,) of the whole run.
+    ``sums`` (samples, replicas) belong to the present block, ``squares`` (samples,) to the whole run.
     """
     for sample in range(begin, end):
         for replica in range(place.shape[1]):
@@ -368,7 +369,7 @@ def add_walks(place, places, sums, squares, begin, end):  # type: ignore[no-unty
 
 @step
 def add_overlaps(values, numbers, cell, histogram, begin, end):  # type: ignore[no-untyped-def]
-    """Count overlaps of some samples in a ``histogram`` (samples, places, cells); without cells none.
+    """Count overlaps of some samples in a ``histogram`` (samples, places, cells); no cells: count nothing.
 
     ``cell`` (values,) is the cell of each value -n, -n + 2, ..., n of source ``numbers`` of ``values``.
     """
@@ -388,12 +389,12 @@ def add_measurement(  # type: ignore[no-untyped-def]
     """Add samples from ``begin`` to before ``end`` of measurement ``number``, a few of them at a time.
 
     Args:
-        of_copies, of_pairs: Values of all sources of the one or the other kind, (sources, copies or pairs, places of
-            all samples).
-        energy: Of copies, (copies, n).
+        of_copies, of_pairs: Values of all copy sources and pair sources, (sources, copies or pairs, places of all
+            samples).
+        energy: Energies of copies, (copies, n).
         walks: Sums and squares of ``add_walks``; ``overlaps`` and ``links``: source, cells and histogram of
             ``add_overlaps``.
-        place: Of each replica, (samples, replicas).
+        place: Place of each replica, (samples, replicas).
     """
     scratch, last = scratches_for(tables, over_energy, of_copies.shape[1], pairs.shape[0], end - begin)
     add_samples(
@@ -407,7 +408,7 @@ def add_samples(  # type: ignore[no-untyped-def]
     of_copies, of_pairs, energy, tables, pairs, sums, over_energy, walks, overlaps, links, scale, number, blocks, place,
     begin, end, scratch, last,
 ):  # fmt: skip
-    """Do ``add_measurement``; the ``last`` samples, where they are fewer, have a scratch of their own."""
+    """Do ``add_measurement``; if the ``last`` samples are fewer, they have their own scratch."""
     places, has_energies = tables.constant.shape[1], over_energy.of_copies.size > 0
     together = scratch.rooms.shape[1] // places
     for first in range(begin, end, together):
@@ -434,10 +435,10 @@ def add_samples(  # type: ignore[no-untyped-def]
 def fill_values(  # type: ignore[no-untyped-def]
     which, elements, copies, pairs, energies, energy, magnetization, staggered, overlap, links, modes, begin, end
 ):
-    """Fill in values of sources of some samples, (sources, copies or pairs, samples, places).
+    """Fill in the values of sources for some samples, (sources, copies or pairs, samples, places).
 
-    ``which`` has the number of each source among ``BY_KERNEL``, -1 for others; ``elements`` (sources, axes) the axes
-    that are added up, -1 for none; the last six are those of ``LadderMeasurement`` and ``Compared``.
+    ``which`` is the number of each source in ``BY_KERNEL``, or -1. ``elements`` (sources, axes) are the axes that are
+    added up, -1 for none. The six arrays of values are fields of ``LadderMeasurement`` and ``Compared``.
     """
     for k in range(which.size):
         for sample in range(begin, end):
@@ -461,11 +462,11 @@ def fill_values(  # type: ignore[no-untyped-def]
 def add_succession(  # type: ignore[no-untyped-def]
     filling, adding, scale, number, blocks, energy, magnetization, staggered, overlap, links, modes, place
 ):
-    """Fill in and add measurements in succession of all samples, of which measurement k has rows from k samples on.
+    """Fill in and add consecutive measurements of all samples; measurement k has rows from k * samples on.
 
     Args:
-        filling, adding: First arguments of ``fill_values``, and of ``add_measurement``, which stay.
-        number: Of the first measurement; ``blocks`` (measurements, 5) are those of each, as ``Blocks`` has them.
+        filling, adding: First arguments of ``fill_values`` and of ``add_measurement``, the same for all.
+        number: Number of the first measurement. ``blocks`` (measurements, 5) are the ``Blocks`` of each one.
     """
     which, elements, copies, pairs, energies = filling
     of_copies, of_pairs, of_energy, tables, couples, sums, over_energy, walks, overlaps, links_counted = adding
@@ -485,7 +486,7 @@ def add_succession(  # type: ignore[no-untyped-def]
 
 @step
 def fill_one(values, floats):  # type: ignore[no-untyped-def]
-    """Put ``values`` into ``floats``, both (copies or pairs, places), as floats."""
+    """Convert ``values`` to ``floats``, both (copies or pairs, places)."""
     for chain in range(floats.shape[0]):
         for place in range(floats.shape[1]):
             floats[chain, place] = np.float64(values[chain, place])
@@ -493,7 +494,7 @@ def fill_one(values, floats):  # type: ignore[no-untyped-def]
 
 @step
 def add_axes(values, axes, sums):  # type: ignore[no-untyped-def]
-    """Put sums over some axes of ``values`` (axes, copies or pairs, places) into ``sums``."""
+    """Write sums over some axes of ``values`` (axes, copies or pairs, places) into ``sums``."""
     for chain in range(sums.shape[0]):
         for place in range(sums.shape[1]):
             total = values[axes[0], chain, place]
@@ -505,9 +506,9 @@ def add_axes(values, axes, sums):  # type: ignore[no-untyped-def]
 
 @kernel
 def find_lower(quantum, lowest, better, moment, energy, begin, end):  # type: ignore[no-untyped-def]
-    """Keep lower energies of some samples' replicas in measurements in succession, (measurements, samples, replicas).
+    """Keep lower energies of some samples' replicas from consecutive measurements, (measurements, samples, replicas).
 
-    ``better`` is the replica of a sample's new lowest one and ``moment`` its measurement, or -1.
+    ``better`` is the replica with a sample's new lowest energy and ``moment`` its measurement, or -1.
     """
     for sample in range(begin, end):
         before, least, which, when, row = np.inf, np.inf, -1, -1, lowest[sample]

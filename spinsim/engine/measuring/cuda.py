@@ -1,4 +1,4 @@
-"""Measurements of a ladder on a GPU: sorted there, in one buffer, which one copy fetches beside later sweeps."""
+"""Measurements of a ladder on a GPU: sorted there into one buffer, and fetched by one copy during later sweeps."""
 
 from __future__ import annotations
 
@@ -33,38 +33,38 @@ MEND: Final = "keep fewer frames, or choose a smaller size, fewer samples or few
 class CudaState(Protocol):
     """The spins of all replicas of all samples on a device.
 
-    It may have ``read_all(state, sample)``, which finds those of all replicas of a sample as bits, too.
+    It may also have ``read_all(state, sample)``, which reads the spins of all replicas of a sample as bits.
     """
 
-    present: Any  # the array that sweeps change
-    replica_axis: int  # its axis along which replicas follow each other, or blocks of them
+    present: Any  # array that sweeps change
+    replica_axis: int  # axis of ``present`` along which replicas, or blocks of replicas, follow each other
 
     def words(self) -> npt.NDArray[np.uint64]:
-        """The words of a snapshot, as the CPU has them."""
+        """Return the words of a snapshot, in the CPU's layout."""
 
     def set_words(self, words: npt.NDArray[np.uint64]) -> None:
-        """Go back to the words of a snapshot."""
+        """Restore the words of a snapshot."""
 
     def copy(self, moves: Moves) -> None:
         """Queue copies of configurations."""
 
     def read(self, state: Any, sample: int, replica: int) -> npt.NDArray[np.int8]:
-        """One configuration of ``present`` or of a copy of it, fetched by the present stream."""
+        """Read one configuration of ``present``, or of a copy of it, on the current stream."""
 
 
 @dataclass(eq=False)
 class CopiedSpins(KeptSpins):
-    """The configurations of one moment in a copy of the state on the device."""
+    """Configurations of one moment, in a copy of the state on the device."""
 
-    # takes a stream and a function of it and of the copy's address, which queues kernels that read the copy: it lasts
-    # until they have
+    # takes a stream and a function. The function is called with the stream and the copy's address, and queues kernels
+    # that read the copy, which exists until they have ended
     queue_read: Callable[[Any, Callable[[Any, int], None]], None] = field(kw_only=True)
 
 
 class StateCopies:
-    """Room for copies of a state on the device, made behind the sweeps that are queued and read beside later ones.
+    """Memory for copies of a state on the device, made after the queued sweeps and read during later ones.
 
-    The event ``made`` is behind the last copy, ``compared`` behind the last kernel that reads them.
+    The event ``made`` is recorded after the last copy, ``compared`` after the last kernel that reads the copies.
     """
 
     def __init__(self, device: int, copies: Any, reads: Any) -> None:
@@ -91,20 +91,20 @@ class StateCopies:
     def _queue_read(self, number: int, stream: Any, queue: Callable[[Any, int], None]) -> None:
         stream.wait_event(self.made)
         queue(stream, self.address(number))
-        self.compared.record(stream)  # measurements are given out when the kernels that compare have ended
+        self.compared.record(stream)  # measurements are handed out after the kernels that compare copies
 
 
 class CopyPool:
-    """Rooms for copies, used again when nothing reads them any more."""
+    """Memory for copies, reused when nobody reads it any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
         self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
         self._idle: list[tuple[Any, Any]] = []
 
     def reserve(self, state: Any, copies: int) -> StateCopies:
-        """Room for copies of a state, always as many."""
+        """Return memory for copies of a state; ``copies`` must always be the same."""
         if self._idle:
-            room, compared = self._idle.pop(0)  # read longest ago
+            room, compared = self._idle.pop(0)  # the one read longest ago
             self._sweeps.wait_event(compared)
         else:
             require_memory(self._device, copies * state.nbytes, KEEPING, MEND)
@@ -114,7 +114,7 @@ class CopyPool:
         return state_copies
 
 
-THREADS: Final = 256  # of a sample
+THREADS: Final = 256  # threads per sample
 LINEAR: Final = struct_type(one=np.int64, other=np.int64, third=np.int64, constant=np.int64)
 MEASURED: Final = struct_type(
     **dict.fromkeys(("energy", "magnetization", "staggered_magnetization", "overlap", "link_overlap"), SIZE),
@@ -129,22 +129,22 @@ NOTHING: Final = np.zeros((), MEASURED)
 
 
 class Measurements(NamedTuple):
-    """Room for a few measurements in succession: their numbers and copies of the states they were made of."""
+    """Memory for a few consecutive measurements: their numbers, and copies of their states."""
 
-    several: int  # how many there are
-    state_copies: StateCopies  # the copies
-    totals: Totals  # the numbers, a row each
+    several: int  # number of measurements
+    state_copies: StateCopies  # copies of the states
+    totals: Totals  # numbers, a row per measurement
 
     def address(self, number: int) -> int:
-        """Where the numbers of a measurement begin."""
+        """Address of the first number of a measurement."""
         return int(self.totals.parts[number])
 
 
 class Measuring:
-    """Measurements of one engine's present ladder, of which ``most`` are made in succession.
+    """Measurements of one engine's present ladder, up to ``most`` at a time.
 
-    Sweeps wait until the state has been copied and sums have been sorted; copies are compared beside them. ``record``
-    says where the numbers of a measurement go, and how they follow from sums.
+    Sweeps wait until the state has been copied and sums have been sorted; copies are compared during sweeps. ``record``
+    states where the numbers of a measurement go, and how they follow from sums.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Measuring:
         })  # fmt: skip
 
     def _terms(self, terms: tuple[Linear, ...]) -> npt.NDArray[np.void]:
-        """How energies of two terms follow from sums, and where they go."""
+        """Record of how the energies of two terms follow from sums, and of where they go."""
         (per_up, per_first, _, _, first), (_, _, per_second, _, second) = (term.in_order for term in terms)
         return record(
             TERMS, per_up=per_up, per_first=per_first, first_constant=first, per_second=per_second,
@@ -201,15 +201,15 @@ class Measuring:
         )  # fmt: skip
 
     def open(self, state: Any, count: int) -> Measurements:
-        """Room for measurements of such states, to be written by the stream of the kernels."""
+        """Return memory for ``count`` measurements of such states, to be written on the stream of the kernels."""
         return Measurements(count, self._copy_pool.reserve(state, self._most), self._totals.reserve(self._shape))
 
     def prepare(self, state: Any) -> None:
-        """Make the first room, which the first measurements take."""
+        """Allocate the memory that the first measurements use."""
         self._totals.give_back(self.open(state, 0).totals)
 
     def write(self, into: Measurements, number: int, state: Any, counted: Totals) -> None:
-        """Queue a measurement of the present state, whose counts are there; they are cleared."""
+        """Queue a measurement of the present state from its counts, and clear the counts."""
         into.state_copies.copy(state, number, self._sweeps)
         grid, sums = (self._comparison.compared.model.samples, 1, 1), dict(zip(self._sums, counted.parts, strict=True))
         self._sort(self._sweeps, grid, THREADS, to=into.address(number), **sums)
@@ -217,7 +217,7 @@ class Measuring:
     def close(
         self, written: Measurements, state: CudaState, reduction: CudaReduction | None, fetched: Sequence[bool]
     ) -> list[Begun]:
-        """Compare copies, add measurements up and start to fetch some of them; the functions returned wait."""
+        """Compare copies, add measurements up and start to fetch some; the returned functions wait for the data."""
         rows, state_copies = [k for k in range(written.several) if fetched[k]], written.state_copies
         to_queue = self._compare(written, reduction)
         if not rows:
@@ -230,16 +230,16 @@ class Measuring:
         ]
 
     def close_together(self, written: Measurements, state: CudaState, reduction: CudaReduction | None) -> Begun:
-        """``close``, but the function returned gives all measurements in arrays (several, samples, ...)."""
+        """Do ``close``, but return a function that gives all measurements in arrays (several, samples, ...)."""
         numbers = self._totals.fetch(written.totals, self._compare(written, reduction), range(written.several))
         return partial(self._read, numbers, None, written.state_copies.spins(written.several - 1, state))
 
     def are_small(self, several: int) -> bool:
-        """True if so many measurements are read faster as arrays of all of them than one by one."""
+        """Return True if ``several`` measurements are read faster in joint arrays than one by one."""
         return several > 1 and 8 * several * self._fields.size <= SMALL_BYTES
 
     def _compare(self, written: Measurements, reduction: CudaReduction | None) -> Callable[[Any], None] | None:
-        """Compare copies and add measurements up, or return what is to be queued for that beside later sweeps."""
+        """Compare copies and add measurements up; or, without a reduction, return a function that queues this."""
         state_copies = written.state_copies
         state_copies.made.record(self._sweeps)
 
@@ -255,13 +255,14 @@ class Measuring:
 
         if reduction is None:
             return compare
-        # Nobody waits for measurements that are added up, and kernels beside sweeps cost more than their own time: a
-        # multiprocessor takes a kernel of another share of shared memory only when those of the sweeps have left it.
+        # Nobody waits for measurements that are added up, and kernels that run beside sweeps cost more than their own
+        # time. A multiprocessor accepts a kernel with another share of shared memory only after those of the sweeps
+        # have left it.
         compare(self._sweeps)
         return None
 
     def _read(self, fetched: Fetched, number: int | None, spins: Spins) -> LadderMeasurement:
-        """One measurement, or all of them."""
+        """Read one measurement, or all of them."""
         fields = self._fields.split(fetched(number))
         correlations = self._comparison.correlations(fields)
         last = {name: fields[name] if number is not None else fields[name][-1] for name in Exchange._fields}
@@ -272,11 +273,11 @@ class Measuring:
         )  # fmt: skip
 
 
-MEASURED_BYTES: Final = 2**28  # of these measurements' copies of the state, and of their numbers
+MEASURED_BYTES: Final = 2**28  # most bytes of the state copies, and of the numbers, of measurements made at a time
 
 
 class LadderMeasuring:
-    """Measurements of one engine's present ladder; ``compare`` compares its copies as fully as is wanted."""
+    """Measurements of one engine's present ladder; ``compare`` compares copies as fully as requested."""
 
     def __init__(
         self, model: Ising, queue: Queue, tempering: CudaTempering, counting: CudaCounting,
@@ -300,21 +301,21 @@ class LadderMeasuring:
         return self._ready[wanted]
 
     def prepare(self, kept: int, wanted: Quantities) -> None:
-        """Refuse measurements that have no room, where ``kept`` of them are there at a time."""
+        """Refuse measurements that do not fit, if ``kept`` of them exist at a time."""
         measuring = self.of(wanted)
         require_memory(self._queue.device, kept * self.at_once * int(self._state.nbytes), KEEPING)
         measuring.prepare(self._state)
 
 
 SQUARES_THREADS: Final = 256
-SQUARES_LINES: Final = 16  # that a thread block takes
+SQUARES_LINES: Final = 16  # lines per thread block
 LINES_TYPE: Final = struct_type(
     places=ADDRESS, holder=ADDRESS, sums=ADDRESS, **dict.fromkeys(("lines", "slices", "replicas"), SIZE)
 )
 
 
 class CudaSquares:
-    """``LocalSquares`` on the device that holds the spins; ``place`` is where each site stands, None: at its number."""
+    """``LocalSquares`` on the device of the spins; ``place`` is each site's place, None if that is its number."""
 
     def __init__(
         self, device: int, model: Ising, ladder: Ladder, place: npt.NDArray[np.uint32] | None, kernel: str,
@@ -330,7 +331,7 @@ class CudaSquares:
                 places = cupy.asarray((lines if place is None else place[lines]).astype(np.int32))
                 self._holder = cupy.zeros(self._shape[:3], cupy.int32)
                 self._sums = cupy.zeros(self._shape, cupy.int64)
-        self._kept = places  # the record holds addresses alone
+        self._kept = places  # the record holds only addresses
         to = record(
             LINES_TYPE, places=places, holder=self._holder, sums=self._sums,
             lines=len(lines), slices=model.graph.slices, replicas=ladder.replicas,
@@ -339,10 +340,10 @@ class CudaSquares:
         self._launch = Launch(device, "measuring/local.cu", kernel, given)
 
     def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
-        """Queue adding the configurations of a measurement, which this engine has made."""
+        """Queue adding the configurations of a measurement that this engine has made."""
         if not isinstance(spins, CopiedSpins):
             raise TypeError("local susceptibilities are added up of the configurations that a measurement holds")
-        of_replicas = np.array(holder, np.int32)  # pinned memory may get other numbers before the copy begins
+        of_replicas = np.array(holder, np.int32)  # a copy: pinned memory may change before the transfer begins
 
         def queue(stream: Any, state: int) -> None:
             self._holder.data.copy_from_host_async(of_replicas.ctypes.data, of_replicas.nbytes, stream)

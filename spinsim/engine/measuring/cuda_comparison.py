@@ -1,4 +1,4 @@
-"""Overlaps, link overlaps and modes on a GPU: kernels compare copies, by lists of sites and bonds."""
+"""Overlaps, link overlaps and modes on a GPU; kernels compare copies, using lists of sites and bonds."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 
 TIME_THREADS: Final = 256
-WORLD_LINES: Final = 8  # that a thread block holds in shared memory, at most
+WORLD_LINES: Final = 8  # most lines that a thread block holds in shared memory
 MOST_SLICES: Final = 2048
-LINE_WORDS: Final = 4608  # of 128 replicas that a thread block holds: a line twice, or all lines of 512 slices
+LINE_WORDS: Final = 4608  # words of 128 replicas per thread block: one line twice, or all lines of 512 slices
 
 
 def fits_in_time(slices: int) -> bool:
@@ -42,9 +42,9 @@ def fits_in_time(slices: int) -> bool:
 
 
 class InTime:
-    """Counts pairs in time whose spins, or products of neighbours' spins, differ.
+    """Counts pairs in time whose spins, or products of neighbouring spins, differ.
 
-    ``places`` (lines, slices) are where each stands, ``shape`` is (samples, blocks).
+    ``places`` (lines, slices) are the places of the spins or products; ``shape`` is (samples, blocks).
     """
 
     def __init__(
@@ -68,51 +68,51 @@ class InTime:
         })  # fmt: skip
 
     def queue(self, stream: Any, state: int, pairs: npt.NDArray[np.void], to: int) -> None:
-        """Queue the correlations (samples, replicas, times) of a state at an address to another."""
+        """Queue writing the correlations (samples, replicas, times) of a state at an address to the address ``to``."""
         samples, blocks = self._shape
         self._count(stream, (self._chunks, blocks, samples), TIME_THREADS, state=state)
         grid = -(-self._replicas // TIME_THREADS), samples, self._times
         self._sort(stream, grid, TIME_THREADS, pairs=pairs, in_time=to)
 
 
-GRID_LIMIT: Final = 65535  # of a grid's y and z extents
+GRID_LIMIT: Final = 65535  # largest y and z extent of a grid
 THREADS: Final = 256
-COMPARED: Final = 1024  # pairs of replicas, and replicas alone, that a thread block takes
+COMPARED: Final = 1024  # pairs of replicas, and unpaired replicas, per thread block
 COLUMN: Final = 33  # words of 32 replicas in shared memory
-PARTS: Final = 8  # of a launch, at most: five axes, bonds, slices, times
+PARTS: Final = 8  # most parts of a launch: five axes, bonds, slices, times
 TILE: Final = 32  # items of a word
-BLOCKS: Final = 3  # on one multiprocessor, as registers allow
-SPARE_BYTES: Final = 4096  # of a block's share of shared memory, for the replicas it compares and the system
-SUMS_BYTES: Final = 2**28  # of samples that are compared in one launch
-AT_ONCE: Final = 10  # measurements in succession that are compared and added up together
-MOST_AT_ONCE: Final = 64  # of a small problem
-SMALL_BYTES: Final = 2**22  # of the states of all of these, of their numbers, or of their sums
+BLOCKS: Final = 3  # blocks per multiprocessor, as registers allow
+SPARE_BYTES: Final = 4096  # part of a block's shared memory for the list of replicas and for the system
+SUMS_BYTES: Final = 2**28  # most bytes of the sums of samples compared in one launch
+AT_ONCE: Final = 10  # consecutive measurements compared and added up together
+MOST_AT_ONCE: Final = 64  # the same limit for a small problem
+SMALL_BYTES: Final = 2**22  # most bytes of their states, of their numbers, or of their sums
 
 
 class Part(NamedTuple):
-    """Segments that are counted together; where they mean nothing, their total alone is wanted.
+    """Segments that are counted together; segments without a meaning need only their total.
 
     Attributes:
-        is_total: True if the total alone is wanted.
+        is_total: True if only the total is needed.
     """
 
     segments: int
     size: int  # items of a segment
-    compared: int  # pairs of replicas, those of copies first
-    axis: int | None = None  # the axis whose layers they are, or none
+    compared: int  # pairs of replicas, pairs of copies first
+    axis: int | None = None  # axis whose layers are the segments, or None
     is_bonds: bool = False  # True if items are bonds, else sites
-    is_linked: bool = False  # True if bonds from each layer to the next are counted too
-    are_slices: bool = False  # True if segments are slices, of whose sums powers are added up
-    are_times: bool = False  # True if segments are pairs in time, whose sums are wanted one by one
+    is_linked: bool = False  # True to also count bonds from each layer to the next
+    are_slices: bool = False  # True if segments are slices; powers of their sums are added up
+    are_times: bool = False  # True if segments are pairs in time; each sum is a result
 
     @property
     def is_total(self) -> bool:
-        """True if segments mean nothing."""
+        """True if segments have no meaning."""
         return self.axis is None and not (self.are_slices or self.are_times)
 
 
 class Outcome(NamedTuple):
-    """Where the sums of a part lie and where what follows from them goes, 0 where it is not asked for."""
+    """Addresses of a part's sums and of the results derived from them; 0 if not requested."""
 
     sums: int = 0
     segments: int = 0
@@ -125,7 +125,7 @@ class Outcome(NamedTuple):
     in_time: int = 0
 
 
-ITEMS: Final = struct_type(  # a part as the counting kernel reads it
+ITEMS: Final = struct_type(  # a part as read by the counting kernel
     **dict.fromkeys(("places", "sums", "ends", "count", "size", "segments", "compared", "shares"), SIZE),
     **dict.fromkeys(("are_bonds", "linked", "periodic"), SIZE),
 )
@@ -137,14 +137,14 @@ OUTCOMES: Final = struct_type(part=(OUTCOME, PARTS))
 
 
 class Compared:
-    """Which copies of a ladder are compared, and how fully.
+    """Choice of the copies of a ladder that are compared, and of the quantities.
 
     Attributes:
-        full: True if more than overlaps is asked for.
+        full: True if more than overlaps is requested.
         shape: (samples, pairs of copies, temperatures).
-        sides: Sides of the lattice where there are modes, else none.
-        powers: Of sums of slices: 2, or 0 where there is no time.
-        count: Pairs of replicas of a sample, and each replica alone where spins have modes, slices or times.
+        sides: Sides of the lattice if there are modes, else empty.
+        powers: Number of powers of slice sums: 2, or 0 without time.
+        count: Pairs of replicas of a sample, plus its single replicas if spins have modes, slices or times.
     """
 
     def __init__(self, device: int, model: Ising, tempering: CudaTempering, wanted: Quantities) -> None:
@@ -160,15 +160,15 @@ class Compared:
 
     @property
     def unpaired(self) -> int:
-        """Replicas of a sample that are compared with none, the last of ``count``."""
+        """Number of single replicas of a sample, the last of ``count``."""
         return self.count - self.pairs
 
 
 class PartSums:
-    """The sums of parts on the device, of as many samples as are compared ``together`` in one launch.
+    """Sums of parts on the device, for the ``together`` samples that are compared in one launch.
 
-    Of each part they are uint32 (samples, segments, compared); None where its total alone is wanted. Samples are those
-    of one measurement, or of ``measurements`` in succession, where these are compared together.
+    Each part has uint32 (samples, segments, compared), or None if only its total is needed. The samples belong to one
+    measurement, or to ``measurements`` consecutive ones that are compared together.
     """
 
     def __init__(self, compared: Compared, parts: list[Part], in_succession: bool = False) -> None:
@@ -190,20 +190,20 @@ Struct = npt.NDArray[np.void]  # a struct as kernels take it
 
 
 class Counting:
-    """Counts where copies differ; each layout has its own."""
+    """Counts the items at which copies differ; each layout has its own class."""
 
     def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct, count: int, words: int) -> None:
-        """Queue the totals that parts do not hold; by default parts hold all sites and bonds.
+        """Queue the totals that do not follow from parts; by default parts contain all sites and bonds.
 
-        They are of all samples of ``count`` measurements, whose numbers are ``words`` apart.
+        They cover all samples of ``count`` measurements, whose numbers are ``words`` words apart.
         """
 
     def queue_parts(
         self, stream: Any, state: Any, pairs: Struct, totals: Struct, samples: range, which: Struct
     ) -> None:
-        """Queue the sums of some samples' parts, and what they take from the totals.
+        """Queue the sums of some samples' parts, and subtract their share from the totals.
 
-        ``samples`` count through all measurements, as ``which`` has it for kernels.
+        ``samples`` are numbered through all measurements; ``which`` states them for kernels.
         """
         raise NotImplementedError
 
@@ -225,17 +225,17 @@ class Comparison:
 
     @property
     def at_once(self) -> int:
-        """Measurements in succession that are compared together, at most."""
+        """Most consecutive measurements that are compared together."""
         return self._part_sums.measurements
 
     def queue(self, stream: Any, state: Any, to: dict[str, int], count: int = 1, words: int = 0) -> None:
-        """Queue the comparison of ``count`` states on the device that follow each other.
+        """Queue the comparison of ``count`` consecutive states on the device.
 
         Args:
-            to: Addresses of the first measurement's ``holder``, which is read, ``overlap`` and ``link_overlap``, which
-                hold what they are where no site or bond differs, ``modes``, (samples, compared, axes), ``powers``,
-                (samples, compared, 2), and ``in_time``, (samples, replicas, times).
-            words: From a number of a measurement to the same of the next one.
+            to: Addresses of arrays of the first measurement. ``holder`` is read. ``overlap`` and ``link_overlap`` must
+                hold their values for equal copies. ``modes`` (samples, compared, axes), ``powers`` (samples, compared,
+                2) and ``in_time`` (samples, replicas, times) are written.
+            words: Distance in words from a number of one measurement to the same number of the next.
         """
         compared, parts, together = self.compared, self._part_sums.parts, self._part_sums.together
         pairs, at = compared.tempering.pairs(to["holder"]), address(state)
@@ -258,7 +258,7 @@ class Comparison:
                 self._finish(stream, grid, THREADS, outcomes=(outcomes,), which=which)
 
     def _outcome(self, number: int, to: dict[str, int]) -> Outcome:
-        """Results from the sums of a part; the first part holds all sites."""
+        """Results derived from the sums of a part; the first part has all sites."""
         part = self._part_sums.parts[number]
         wave, modes = (0, 0) if part.axis is None else (address(self._waves[part.axis]), to["modes"])
         return Outcome(
@@ -269,7 +269,7 @@ class Comparison:
 
     def correlations(self, measured: dict[str, Any]) -> Correlations:
         compared, ladder = self.compared, self.compared.tempering.ladder
-        before = measured["in_time"].shape[:-2]  # (samples,), or measurements too
+        before = measured["in_time"].shape[:-2]  # (samples,), or (measurements, samples)
         none = (*before, compared.pairs + ladder.replicas, 0)
         modes = measured["modes"] if self.axes else np.empty(none)
         powers = measured["powers"] if compared.powers else np.empty(none, np.int64)
@@ -288,19 +288,19 @@ PRODUCTS_THREADS: Final = 256
 
 @dataclass(frozen=True)
 class Layout:
-    """How spins lie on a device, so that products can lie likewise."""
+    """Layout of spins on a device, which products share."""
 
     kernel: str  # name of the kernel that makes products
     compares: str  # name of the kernel that compares lists of them
     shape: tuple[int, int]  # (samples, blocks)
     words: int  # words of 32 bits of a site in a block
-    width: dict[str, np.uint32]  # arguments of kernels that say how wide a state is
-    columns: int  # of 32 replicas
-    place: npt.NDArray[np.uint32] | None  # where each site stands; None: at its number
+    width: dict[str, np.uint32]  # kernel arguments for the width of a state
+    columns: int  # columns of 32 replicas
+    place: npt.NDArray[np.uint32] | None  # place of each site; None: its number
 
 
 class Products:
-    """Makes the products of both ends of each bond in space at each slice, then compares and correlates them."""
+    """Makes the products of both ends of each bond in space at each slice, and compares and correlates them."""
 
     def __init__(self, compared: Compared, layout: Layout) -> None:
         graph, (samples, blocks) = compared.model.graph, layout.shape
@@ -332,7 +332,7 @@ class Products:
         self._comparison = Comparison(of_products, part_sums, counting, in_time)
 
     def queue(self, stream: Any, state: int, to: dict[str, int]) -> None:
-        """Queue what follows from a state at an address to ``link_overlap_in_space`` and ``even_in_time``."""
+        """Queue the ``link_overlap_in_space`` and ``even_in_time`` of the state at an address."""
         links = to["link_overlap_in_space"]
         self._make(stream, self._grid, PRODUCTS_THREADS, state=state, links=links)
         addresses = {"holder": to["holder"], "overlap": links, "in_time": to["even_in_time"]}
@@ -340,17 +340,17 @@ class Products:
         self._comparison.queue(stream, address(self._products), nowhere | addresses)
 
 
-TIME: Final = 0  # the axis of time of a lattice that has one; its layers are slices where a cell has one site
+TIME: Final = 0  # time axis of a lattice with time; its layers are slices if a cell has one site
 
 
 def compare_replicas(
     compared: Compared, kernel: str, width: dict[str, np.uint32], columns: int, place: npt.NDArray[np.uint32] | None,
     in_time: InTime | None = None, products: Products | None = None,
 ) -> Comparison:  # fmt: skip
-    """The comparison of replica-packed and unpacked spins.
+    """Create the comparison of replica-packed or unpacked spins.
 
-    ``width`` has arguments of the kernel that say how wide a state is, ``place`` where each site stands, None: at its
-    number. Without ``in_time`` pairs in time are counted by lists as all else.
+    ``width`` has the kernel's arguments for the width of a state. ``place`` is the place of each site, None if places
+    are site numbers. Without ``in_time``, pairs in time are counted by lists, like everything else.
     """
     items, parts = _listed(compared)
     in_layers = any(part.are_slices for part in parts)
@@ -387,7 +387,7 @@ def _listed(compared: Compared) -> tuple[list[Items], list[Part]]:
 
 
 def _listed_in_time(compared: Compared, times: tuple[int, ...], in_layers: bool) -> tuple[list[Items], list[Part]]:
-    """Lists of slices, where they are no layers, and of pairs in time, and what is counted of each."""
+    """Lists and parts for pairs in time, and for slices that are not layers."""
     items, parts = [], []
     if compared.powers and not in_layers:
         items.append(slices(compared.model.graph))
@@ -399,7 +399,7 @@ def _listed_in_time(compared: Compared, times: tuple[int, ...], in_layers: bool)
 
 
 class ListCounting(Counting):
-    """Counts where copies differ, by lists of sites and bonds, of which 32 at a time become a word for each replica."""
+    """Counts differences of copies by lists of sites and bonds; 32 items at a time become a word for each replica."""
 
     def __init__(
         self, compared: Compared, part_sums: PartSums, items: list[Items], kernel: str, width: dict[str, np.uint32],
@@ -434,7 +434,7 @@ class ListCounting(Counting):
         }, shared)  # fmt: skip
 
     def _share_out(self, compared: Compared, part_sums: PartSums, items: list[Items]) -> list[int]:
-        """Returns how many thread blocks take each part: all are there at once, if samples are not more."""
+        """Return the number of thread blocks for each part; all are resident at once if there are few samples."""
         groups = [-(-each.segments // max(1, TILE // each.size)) for each in items]
         wanted = BLOCKS * multiprocessors(compared.device) // (part_sums.together * max(1, self._chunks) * len(groups))
         return [max(1, min(several, wanted)) for several in groups]
@@ -447,5 +447,5 @@ class ListCounting(Counting):
 
 
 def _memory_places(ends: npt.NDArray[np.int32], place: npt.NDArray[np.uint32] | None) -> npt.NDArray[np.int32]:
-    """Returns the places in memory of these sites."""
+    """Return the places in memory of the sites ``ends``."""
     return np.ascontiguousarray(ends if place is None else place[ends].astype(np.int32))

@@ -40,28 +40,28 @@ LOWEST: Final = struct_type(
     **dict.fromkeys(("energy", "replica", "changed", "states"), ADDRESS),
     **dict.fromkeys(("samples", "replicas", "words"), SIZE),
 )
-BLOCKS: Final = 4  # of a multiprocessor that copy states, where samples are few
-_MANY: Final = 16  # samples whose states are fetched together, not one by one
-_MOST_BYTES: Final = 2**28  # of all states that are fetched together
-WORDS_A_THREAD: Final = 16  # of a state, at least
+BLOCKS: Final = 4  # blocks per multiprocessor that copy states, if samples are few
+_MANY: Final = 16  # changed samples from which on all states are fetched together
+_MOST_BYTES: Final = 2**28  # most bytes of states that are fetched together
+WORDS_A_THREAD: Final = 16  # least words of a state per thread
 
 
 class Fetched(np.ndarray[Any, Any]):
-    """A copy of an array on the host that is read as one on the device is, by ``get``."""
+    """A copy of a device array on the host, which has the same method ``get``."""
 
     def get(self) -> npt.NDArray[Any]:
         return np.ascontiguousarray(self)
 
 
 class CudaLowest:
-    """The lowest energy of every replica, and a copy of each sample's state, along the first axis, at its lowest."""
+    """The lowest energy of every replica, and a copy of each sample's state of lowest energy."""
 
     def __init__(
         self, device: int, model: Ising, replicas: int, state: Any,
         read: Callable[[Any, int, int], npt.NDArray[np.int8]], reads: Any,
     ) -> None:  # fmt: skip
         samples = model.samples
-        size = state.nbytes // samples  # of a sample: whole words of 32 bits in every layout
+        size = state.nbytes // samples  # bytes per sample: whole words of 32 bits in every layout
         if size % 4:
             raise TypeError(f"the state of a sample has {size} bytes, which are no whole words")
         require_memory(device, state.nbytes + 8 * samples * (replicas + 4), "the lowest state of every sample")
@@ -85,14 +85,14 @@ class CudaLowest:
         self._so_far_at = tuple(each.data.ptr for each in self._so_far)
         self._parity = 0
         self._given: Configurations | None = None
-        self._is_copied = np.zeros(samples, np.bool_)  # since configurations were given
+        self._is_copied = np.zeros(samples, np.bool_)  # copied since configurations were given
 
     def queue(self, stream: Any, numbers: int, size: int, count: int, energy: int, holder: int, state: int) -> None:
-        """Queue measurements in succession.
+        """Queue finding lower states in consecutive measurements.
 
-        ``numbers`` and ``state`` are addresses of the first one's numbers and spins, behind which those of the next
-        ones follow, ``size`` words of numbers each; energies and replicas by copy and place begin at words ``energy``,
-        ``holder``.
+        ``numbers`` and ``state`` are addresses of the first measurement's numbers and spins. The next measurements
+        follow; each has ``size`` words of numbers. Energies and replicas by copy and place begin at words ``energy``
+        and ``holder``.
         """
         before, after = self._so_far_at[self._parity], self._so_far_at[1 - self._parity]
         where = {"energy": energy, "holder": holder, "state": state, "before": before, "after": after}
@@ -119,7 +119,7 @@ class CudaLowest:
             return self._read(states, sample, int(replica[sample]))
 
     def restore(self, energy: npt.NDArray[np.float64], spins: Configurations, added: Any) -> None:
-        """Go back to energies (samples, replicas) and configurations of each sample, when an event has come."""
+        """Restore energies (samples, replicas) and configurations of each sample, after the event ``added``."""
         with on_gpu(self._device), self._reads:
             self._reads.wait_event(added)
             self._energy.set(np.ascontiguousarray(energy, np.float64))
@@ -130,7 +130,7 @@ class CudaLowest:
         self._is_copied[:] = False
 
 
-MOST_ELEMENTS: Final = 8  # that a source adds up
+MOST_ELEMENTS: Final = 8  # most elements that a source adds up
 SOURCE: Final = struct_type(
     **dict.fromkeys(("first", "of_sample", "of_chain", "of_place", "count", "is_real"), SIZE),
     elements=(np.uint32, MOST_ELEMENTS),
@@ -145,7 +145,7 @@ TERM: Final = struct_type(
 
 _FILE: Final = "measuring/energies.cu"
 _MOST_CHAINS: Final = 8
-"""Threads of a place that share the chains of a term: their additions wait for memory side by side."""
+"""Threads of a place that share the chains of a term, so that their additions wait for memory at the same time."""
 _ARRAYS: Final = {
     "range": RANGE, "counts": COUNTS[0], "sums": ENERGY_SUMS[0], "pair_counts": COUNTS[1], "pair_sums": ENERGY_SUMS[1],
 }  # fmt: skip
@@ -159,12 +159,12 @@ ENERGIES: Final = struct_type(
 
 
 class CudaEnergies:
-    """The sums over energy of a reduction, in its arrays."""
+    """Sums over energy of a reduction, stored in the reduction's arrays."""
 
     def __init__(
         self, device: int, reduced: Reduced, arrays: dict[str, Any], size: int, energy: Any, terms: Any, **tables: Any
     ) -> None:
-        assert reduced.energies is not None  # noqa: S101  (as the caller has asked)
+        assert reduced.energies is not None  # noqa: S101  (checked by the caller)
         self._reduced, self._energies = reduced, reduced.energies
         self._sums = [arrays[name] for name in ENERGY_SUMS if name in arrays]
         e = reduced.energies
@@ -188,9 +188,9 @@ class CudaEnergies:
         self._halve = Launch(device, _FILE, "halve_sums", {"sums": np.uint64(0), "size": np.uint64(0)})
 
     def add(self, stream: Any, numbers: int, count: int, number: int, shift: int) -> None:
-        """Queue adding measurements of one unit, 2^shift a block, behind a stream's work; ``number`` came before.
+        """Queue adding ``count`` measurements of one unit, 2^shift per block, behind a stream; ``number`` came before.
 
-        What the stream does until ``join`` goes on beside it: neither fills the device.
+        The stream's work until ``join`` runs concurrently: neither fills the device.
         """
         self._ready.record(stream)
         self._stream.wait_event(self._ready)
@@ -198,7 +198,7 @@ class CudaEnergies:
         self._done.record(self._stream)
 
     def join(self, stream: Any) -> None:
-        """Let a stream wait for what was added."""
+        """Let a stream wait for the additions."""
         stream.wait_event(self._done)
 
     def _queue(self, stream: Any, numbers: int, count: int, number: int, shift: int) -> None:
@@ -220,7 +220,7 @@ ADDED: Final = (
     *("block_sums", "copy_sums", "coldest_sums", "level_sums", "level_squares", "level_open", "first_value"),
     *("walk_sums", "walk_squares"),
 )
-"""Arrays of ``Reduced.arrays`` in the order of the struct that kernels take."""
+"""Arrays of ``Reduced.arrays`` in the order of the kernels' struct."""
 SUMS: Final = struct_type(
     **dict.fromkeys(("terms", "scales", "constants", "pairs", *ADDED), ADDRESS),
     **dict.fromkeys(("term_count", "histogram_count", "samples", "places", "copies", "pair_count"), SIZE),
@@ -230,24 +230,24 @@ SUMS: Final = struct_type(
 WHOLE_PAIRS: Final = ("overlap", "link_overlap", "link_overlap_in_space")
 ON_HOST: Final = ("measurements",)
 MERGED: Final = {np.dtype(np.float64): "double", np.dtype(np.int64): "long long"}
-"""Numbers of blocks that are merged, by the names that kernels have for them."""
+"""Kernel type names of the dtypes of arrays whose blocks are merged."""
 
 
 class Buffer(NamedTuple):
-    """The layout of the buffer that a measurement is written to."""
+    """Layout of the buffer of a measurement."""
 
     words: Mapping[str, int]  # first word of each field, by name
     size: int  # words of a measurement
-    compared: Compared  # the copies that are compared, and how fully
+    compared: Compared  # choice of copies and quantities
     axes: int  # axes of modes
 
     @property
     def wanted(self) -> Quantities:
-        """Kind of measurement, by which buffers of one ladder differ."""
+        """Kind of measurement, which distinguishes the buffers of one ladder."""
         return self.compared.wanted
 
     def find(self, source: Source) -> tuple[Any, ...]:
-        """Return where the numbers of a source lie, as the members of ``SOURCE``."""
+        """Return the location of a source's numbers, as the members of ``SOURCE``."""
         compared, places = self.compared, self.compared.shape[2]
         elements = source.elements or (0,)
         if len(elements) > MOST_ELEMENTS:
@@ -257,7 +257,7 @@ class Buffer(NamedTuple):
             name, rows, width = source.name, compared.pairs, 1
         elif source.name in ("in_time", "even_in_time"):
             name, rows, width = source.name, compared.unpaired, len(compared.times)
-        elif source.name.endswith(("_mode", "_powers")):  # those of copies follow those of pairs
+        elif source.name.endswith(("_mode", "_powers")):  # copies come after pairs
             name, width = ("modes", self.axes) if source.name.endswith("_mode") else ("powers", compared.powers)
             rows, shift = compared.count, 0 if source.name.startswith("overlap") else compared.pairs
         else:
@@ -269,7 +269,7 @@ class Buffer(NamedTuple):
 
 
 class CudaReduction:
-    """``HostReduction`` on the device, bit for bit, with the lowest states that measurements met."""
+    """``HostReduction`` on the device, equal bit for bit, with the lowest states of the measurements."""
 
     def __init__(
         self, device: int, reduced: Reduced, state: Any, read: Callable[[Any, int, int], npt.NDArray[np.int8]]
@@ -293,7 +293,7 @@ class CudaReduction:
         self._launches: dict[Quantities, Launch] = {}
         self._energies: dict[Quantities, CudaEnergies] = {}
         self._terms: list[Any] = []
-        weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is free for others
+        weakref.finalize(self, self._added.synchronize).atexit = False  # before its memory is reused
         merged = dict.fromkeys(("sums", "rows", "blocks", "columns"), np.uint64(0))
         self._merge = {
             kind: Launch(device, "measuring/reduce.cu", instance("merge_blocks", name), merged)
@@ -301,12 +301,12 @@ class CudaReduction:
         }
 
     def _adding(self, buffer: Buffer) -> Launch:
-        """Return the launch that adds measurements in such buffers."""
+        """Return the launch that adds measurements with this buffer layout."""
         if buffer.wanted not in self._launches:
             reduced, arrays = self.reduced, self._arrays
             with self._reads:
                 terms = cupy.asarray(terms_of(reduced, self._tables, buffer).view(np.uint8))
-                self._reads.synchronize()  # kernels that read them have streams of their own
+                self._reads.synchronize()  # kernels that read them use other streams
             histograms = [
                 (arrays[f"{one.source}_histogram"].data.ptr, buffer.words[one.source], one.values, one.cells)
                 for one in reduced.histograms
@@ -331,13 +331,13 @@ class CudaReduction:
                     self._device, reduced, arrays, buffer.size, buffer.find(Source("energy")), terms,
                     scales=self._scales, constants=self._constants, pairs=self._pairs,
                 )  # fmt: skip
-            self._terms.append(terms)  # the record holds addresses alone
+            self._terms.append(terms)  # the record holds only addresses
             self._launches[buffer.wanted] = launch
         return self._launches[buffer.wanted]
 
     def queue(self, stream: Any, buffer: Buffer, numbers: int, state: int, count: int) -> None:
-        """Queue adding the next measurements, whose numbers and spins begin at addresses."""
-        stream.wait_event(self._added)  # measurements of other kinds come by other streams
+        """Queue adding the next measurements, whose numbers and spins begin at the given addresses."""
+        stream.wait_event(self._added)  # measurements of other kinds come on other streams
         done = 0
         while done < count:
             several = left_in_succession(self.reduced, self.measurements, count - done)
@@ -348,7 +348,7 @@ class CudaReduction:
         self._added.record(stream)
 
     def _add(self, stream: Any, buffer: Buffer, numbers: int, count: int) -> None:
-        """Queue adding measurements, of which the first alone may merge blocks or halve sums."""
+        """Queue adding measurements; only the first of them may merge blocks or halve sums."""
         launch, reduced, number = self._adding(buffer), self.reduced, self.measurements
         self._merge_blocks(stream, blocks_of(reduced, number)[1])
         grid = -(-reduced.model.samples * reduced.places // THREADS), len(reduced.terms) + len(reduced.histograms) + 1
@@ -375,7 +375,7 @@ class CudaReduction:
                 )  # fmt: skip
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name, when all measurements that are queued have been added."""
+        """Return copies of all arrays by name, after all queued measurements have been added."""
         with on_gpu(self._device), self._reads:
             self._reads.wait_event(self._added)
             arrays = {name: np.asarray(array.get()) for name, array in self._arrays.items()}
@@ -391,19 +391,19 @@ class CudaReduction:
         self.measurements = int(arrays["measurements"][0])
 
     def lowest(self) -> LowestStates:
-        """Return the lowest energies and states that the measurements queued so far have met.
+        """Return the lowest energies and states of the measurements queued so far.
 
-        Their configurations are read when they are asked for, before the next measurement.
+        Configurations are read on demand, which must be before the next measurement.
         """
         return self._lowest.states(self._added)
 
     def restore_lowest(self, energy: npt.NDArray[np.float64], spins: Configurations) -> None:
-        """Go back to energies (samples, replicas) and configurations that ``lowest`` gave."""
+        """Restore energies (samples, replicas) and configurations that ``lowest`` returned."""
         self._lowest.restore(energy, spins, self._added)
 
 
 def terms_of(reduced: Reduced, tables: Tables, buffer: Buffer) -> npt.NDArray[np.void]:
-    """Return the terms as ``TERM``, which find their numbers in such buffers."""
+    """Return the terms as ``TERM`` structs, with the location of their numbers in such buffers."""
     nothing = np.zeros((), SOURCE).item()
     energies, nowhere = reduced.energies, np.full((len(reduced.terms), 2), -1)
     rows = nowhere if energies is None else np.stack([energies.row, energies.pair_row], axis=1)

@@ -1,36 +1,35 @@
-"""Measurements of a ladder added up as they are made, to sums whose size does not grow with the length of the run.
+"""Sums of the measurements of a ladder, added up as they are made; their size is independent of the run's length.
 
 A *term* is a number of every copy, or of every pair of copies, at each place of the ladder: a weighted sum of one or
-two measured numbers (its *sources*) and a constant, or its absolute value, square or fourth power. Of every term there
-are
+two measured numbers (its *sources*) and a constant, or its absolute value, square or fourth power. Every term has
 
-* sums over *blocks* of equally many measurements. There are ``blocks`` of them; when all are full, neighbours are added
-  to each other and new ones begin, so that between half of them and all of them are in use;
-* of some terms, sums of each copy over the whole run, and at the coldest place of each copy over many more blocks, by
-  which a run is judged;
-* of the terms whose autocorrelation is followed, sums and squares of sums over 1, 2, 4, ... consecutive measurements
+* sums over *blocks* of equally many measurements. There are ``blocks`` blocks. When all are full, neighbours are merged
+  and new blocks begin, so that at least half of them are in use;
+* for some terms, sums of each copy over the whole run, and sums of each copy at the coldest place over many more
+  blocks, by which a run is judged;
+* for terms whose autocorrelation is followed, sums and squares of sums over 1, 2, 4, ... consecutive measurements
   (*levels*), from which autocorrelation times follow by blocking (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461
-  (1989)), about the first value, so that little is lost to rounding. They follow the sum over copies or pairs, as it is
-  their average that has an error: copies that exchange clusters forget sooner than that average does.
+  (1989)), about the first value, so that little is lost to rounding. They follow the sum over copies or pairs, because
+  the error belongs to their average: copies that exchange clusters decorrelate faster than the average.
 
-The places of replicas on the ladder are added up over many blocks too, and overlaps and link overlaps have histograms.
+The places of replicas on the ladder are also added up over many blocks, and overlaps and link overlaps have histograms.
 
-*Sums over energy* are what reweighting takes, kept in exact integers. A weight of multi-histogram reweighting depends
-on the energy alone, and all temperatures have equally many measurements. So measurements of all temperatures of one
-sample are added up together, by energy: how many each copy has, and sums of the moments of copies; likewise for pairs
-of copies, by the sum of their two energies.
+*Sums over energy* are the input of reweighting, kept in exact integers. A weight of multi-histogram reweighting depends
+only on the energy, and all temperatures have equally many measurements. So measurements at all temperatures of one
+sample are binned together by energy: the count of each copy, and sums of the copies' moments. Pairs of copies are
+binned likewise, by the sum of their two energies.
 
     energy      level = rint(E / unit), unit a power of two: exact where energies are multiples of it
     bin         (level >> shift) mod bins, of a pair (level_a + level_b >> shift) mod 2 bins
 
-``shift`` is the smallest at which the levels met so far, from ``energy_range``, have bins of their own: as the range
-grows, neighbouring bins are added to each other. Bins are a ring, so that nothing else ever moves. Each bin knows the
-sum of its levels. Moments, at most 1 in size, are integers in units of 2^-e; each time that the measurements have
-doubled, e is one less and all sums are halved, so that none overflows.
+``shift`` is the smallest one at which the range of levels so far (``energy_range``) fits the bins. As the range grows,
+neighbouring bins are merged. Bins form a ring, so that no other bin ever moves. Each bin knows the sum of its levels.
+Moments, at most 1 in size, are integers in units of 2^-e; each time the number of measurements doubles, e decreases by
+one and all sums are halved, so that none overflows.
 
-Every number belongs to one sample and, but for the walks, to one place. It is added to in the order of the measurements
-and, within one, of the copies, by plain IEEE operations: so a run has the same bits on every device, however samples
-are shared out and however often it is interrupted. ``Reduced.arrays`` lists all arrays with their shapes.
+Every number belongs to one sample and, but for the walks, to one place. Additions are plain IEEE operations in the
+order of measurements and, within a measurement, of copies. So a run has the same bits on every device, however its
+samples are shared out and however often it is interrupted. ``Reduced.arrays`` lists all arrays with their shapes.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ import numpy.typing as npt
 from spinsim.model.ising import Ising
 
 MOST_BINS: Final = 1024
-"""Number for copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have as many levels."""
-_MOST_FINE: Final = 512  # the same where couplings are no multiples of a few units, so that bins never hold one level
-_LEVEL_BITS: Final = 28  # bits of sites times the energy scale in levels at most: sums of 2^33 levels fit int64
+"""Most bins of copies; pairs have twice as many. Energies of +-J, L = 16, from T = 0.5 to 3 have about 1024 levels."""
+_MOST_FINE: Final = 512  # the same for couplings without a coarse common unit: each bin then holds several levels
+_LEVEL_BITS: Final = 28  # most bits of sites times the energy scale, in levels: sums of 2^33 levels fit int64
 _SUM_BITS: Final = 61
 RANGE: Final = "energy_range"
 COUNTS: Final[tuple[str, str]] = ("energy_counts", "energy_pair_counts")
@@ -59,13 +58,13 @@ SUMS: Final[tuple[str, str]] = ("energy_sums", "energy_pair_sums")
 class Energies(NamedTuple):
     """Sums over energy that a run keeps."""
 
-    unit: float  # of levels, a power of two
-    bins: int  # of copies, a power of two
-    blocks: int  # stretches of time that have bins of their own
-    row: npt.NDArray[np.int64]  # first row of each term among the sums of copies, -1 where it has none, (terms,)
-    pair_row: npt.NDArray[np.int64]  # likewise among those of pairs
-    terms: tuple[list[int], list[int]]  # number of the term of each row of the sums of copies, and of those of pairs
-    values: int  # numbers that one measurement adds to the bins of a sample, at most
+    unit: float  # unit of levels, a power of two
+    bins: int  # bins of copies, a power of two
+    blocks: int  # stretches of time with separate bins
+    row: npt.NDArray[np.int64]  # first row of each term among the sums of copies, or -1, (terms,)
+    pair_row: npt.NDArray[np.int64]  # likewise among the sums of pairs
+    terms: tuple[list[int], list[int]]  # term number of each row of the sums of copies, and of the sums of pairs
+    values: int  # most numbers that one measurement adds to a sample's bins
 
     @property
     def rows(self) -> int:
@@ -78,9 +77,10 @@ class Energies(NamedTuple):
     def arrays(self, samples: int, copies: int) -> dict[str, tuple[tuple[int, ...], type]]:
         """Shapes and types of all arrays by name.
 
-        ``energy_range`` (samples, 2), the lowest and the highest level; ``energy_counts`` (copies + 1, blocks, samples,
-        bins), measurements of each copy and the sum of all levels; ``energy_sums`` (rows, blocks, samples, bins);
-        where there are pairs, ``energy_pair_counts`` (2, ...) and ``energy_pair_sums`` (pair rows, ...) of 2 bins.
+        ``energy_range`` (samples, 2) has the lowest and the highest level; ``energy_counts`` (copies + 1, blocks,
+        samples, bins) the number of measurements of each copy, and the sum of all levels; ``energy_sums`` (rows,
+        blocks, samples, bins); with pairs, ``energy_pair_counts`` (2, ...) and ``energy_pair_sums`` (pair rows, ...)
+        have 2 bins entries.
         """
         shapes: dict[str, tuple[int, ...]] = {RANGE: (samples, 2)}
         for names, rows, bins in (
@@ -92,11 +92,11 @@ class Energies(NamedTuple):
         return {name: (shape, np.int64) for name, shape in shapes.items()}
 
     def exponent(self, number: int) -> int:
-        """Return e, of the unit 2^-e of sums that hold a measurement, counted from 0, and those before it."""
+        """Return e of the unit 2^-e of sums up to measurement ``number``, counted from 0."""
         return _SUM_BITS - (self.values - 1).bit_length() - number.bit_length()
 
     def of_sample(self, arrays: Mapping[str, npt.NDArray[Any]], measurements: int, sample: int, name: str) -> Binned:
-        """Return the bins of one sample that are not empty.
+        """Return the bins of one sample, without empty ones.
 
         Args:
             name: ``energy`` or ``energy_pair``.
@@ -112,16 +112,16 @@ class Energies(NamedTuple):
 
 
 class Binned(NamedTuple):
-    """Bins of one sample."""
+    """Non-empty bins of one sample."""
 
-    counts: npt.NDArray[np.float64]  # of each copy, or of all pairs together, (copies or 1, blocks, bins)
+    counts: npt.NDArray[np.float64]  # measurements of each copy, or of all pairs together, (copies or 1, blocks, bins)
     energy: npt.NDArray[np.float64]  # sums of energies, (blocks, bins)
-    sums: npt.NDArray[np.float64]  # of moments, (rows, blocks, bins)
-    width: float  # in energy
+    sums: npt.NDArray[np.float64]  # sums of moments, (rows, blocks, bins)
+    width: float  # bin width in energy
 
 
 def spacing_of(model: Ising) -> float:
-    """Return a distance that the energies of a sample keep at least: exact for couplings of one size, else 0."""
+    """Return a lower bound of the spacing of a sample's energies: exact for couplings of one size, else 0."""
     if not model.magnitude or model.fields.any():
         return 0.0
     degrees = np.bincount(model.graph.edges.ravel(), minlength=model.sites)
@@ -129,7 +129,7 @@ def spacing_of(model: Ising) -> float:
 
 
 def unit_and_bins(model: Ising) -> tuple[float, int]:
-    """Return the unit of levels, and as many bins as hold one level each, if they are not too many, a power of two."""
+    """Return the unit of levels, and a number of bins, a power of two: one per level unless that is too many."""
     fine = ldexp(1.0, frexp(model.sites * model.energy_scale)[1] - _LEVEL_BITS)
     if model.quantum < fine:
         return fine, _MOST_FINE
@@ -141,12 +141,12 @@ def unit_and_bins(model: Ising) -> tuple[float, int]:
 
 
 def power_from(number: float) -> int:
-    """Return the least power of two that is a number or more."""
+    """Return the least power of two not below a number."""
     return int(2 ** np.ceil(np.log2(number)))
 
 
 def shift_of(low: int, high: int, bins: int) -> int:
-    """Return the smallest shift at which levels from ``low`` to ``high`` have bins of their own."""
+    """Return the smallest shift at which levels from ``low`` to ``high`` have separate bins."""
     shift = 0
     while (high >> shift) - (low >> shift) >= bins:
         shift += 1
@@ -154,56 +154,58 @@ def shift_of(low: int, high: int, bins: int) -> int:
 
 
 def is_halved(number: int) -> bool:
-    """Return whether sums are halved before a measurement, counted from 0, is added."""
+    """Return True if sums are halved before a measurement, counted from 0, is added."""
     return number > 0 and not number & (number - 1)
 
 
 def left_in_unit(number: int) -> int:
-    """Return how many measurements from this one on, counted from 0, are added without halving."""
+    """Return the number of measurements, from this one (counted from 0) on, that are added without halving."""
     return int(2 ** number.bit_length()) - number
 
 
 LEVELS: Final = 16
-"""Sums of up to 2^15 consecutive measurements are followed; sums over longer times are those of blocks."""
-_CELLS: Final = (256, 128, 64)  # cells of a histogram at most; a cell holds the like number of neighbouring values
-_HISTOGRAM_BYTES: Final = 2**24  # bytes that a histogram may take before it has fewer cells
+"""Sums of up to 2^15 consecutive measurements are followed; longer times are covered by the sums over blocks."""
+_CELLS: Final = (256, 128, 64)  # most cells of a histogram; each holds about the same number of neighbouring values
+_HISTOGRAM_BYTES: Final = 2**24  # bytes above which a histogram has fewer cells
 _FEW_SAMPLES: Final = 16
-"""Samples below which runs are judged one by one, so that levels are kept block by block."""
+"""With fewer samples, runs are judged sample by sample, so that levels are kept block by block."""
 _BLOCKS: Final = (64, 32, 16)
 _MANY_BLOCKS: Final = tuple(2**k for k in range(13, 3, -1))  # blocks of copies at the coldest place, and of walks
-_MANY_BYTES: Final = 2**23  # bytes that the sums over each of these may take before there are fewer blocks
-_BLOCK_BYTES: Final = 2**26  # bytes that the sums over blocks may take before there are fewer blocks
-_ENERGY_BYTES: Final = 2**26  # bytes that all sums over energy may take before there are fewer bins
+_MANY_BYTES: Final = 2**23  # bytes of the sums over each of these, above which there are fewer blocks
+_BLOCK_BYTES: Final = 2**26  # bytes of the sums over blocks, above which there are fewer blocks
+_ENERGY_BYTES: Final = 2**26  # bytes of all sums over energy, above which there are fewer bins
 _FEWEST_BINS: Final = 4
-"""Bins for each unit of the root of all sites that are worth their room: energies of one temperature spread over some
-such units, those of a ladder over sites."""
+"""Fewest useful bins, per root of the number of sites: in units of this root, energies spread over a few at one
+temperature, and over about the root itself on a ladder."""
 _OF_OTHERS: Final = 2
-"""Part of all other sums that so few bins may take, if they take more than these bytes, before there are none."""
+"""Sums over energy with the fewest bins are dropped if they exceed the bytes above and 1/2 of the bytes of all other
+sums.
+"""
 ABSOLUTE: Final = 0
 CONNECTED: Final = -1
-"""Powers of terms that are none: |x|, and the connected square of overlaps (``cpu_reduction``)."""
+"""Codes in place of a power: |x|, and the connected square of overlaps (``cpu_reduction``)."""
 
 
 class Source(NamedTuple):
-    """A measured number of every copy, or of every pair of copies, at each place."""
+    """Measured number of every copy, or of every pair of copies, at each place."""
 
     name: str  # field of ``LadderMeasurement`` or of its ``correlations``
-    elements: tuple[int, ...] = ()  # along its last axis, which are added up in turn; none without such an axis
+    elements: tuple[int, ...] = ()  # along its last axis, added up in turn; empty without such an axis
 
 
 class Term(NamedTuple):
-    """A number that is added up: a power of scale_0 x_0 + scale_1 x_1 + constant."""
+    """Summed quantity: a power of scale_0 x_0 + scale_1 x_1 + constant."""
 
-    name: str  # of what it averages to, as ``observables.moments`` has it
+    name: str  # name of its average, as in ``observables.moments``
     sources: tuple[Source, ...]  # one or two
-    scales: npt.NDArray[np.float64]  # of each source, (sources, places)
+    scales: npt.NDArray[np.float64]  # scale of each source, (sources, places)
     constant: npt.NDArray[np.float64]  # (places,)
     power: int  # 1, 2 or 4, ``ABSOLUTE`` or ``CONNECTED``
-    of_pairs: bool = False  # True if it is a number of pairs of copies
+    of_pairs: bool = False  # True for a number of pairs of copies
     followed: bool = False  # True if its autocorrelation is followed
-    by_copy: bool = False  # True if there are sums of each copy
-    is_judged: bool = False  # True if copies are followed over many blocks at the coldest place
-    over_energy: bool = False  # True if there are sums of it over energy; its size is 1 at most then
+    by_copy: bool = False  # True if it has sums of each copy
+    is_judged: bool = False  # True if copies at the coldest place are followed over many blocks
+    over_energy: bool = False  # True if it has sums over energy; it is then at most 1 in size
 
 
 class Histogram(NamedTuple):
@@ -211,7 +213,7 @@ class Histogram(NamedTuple):
 
     source: str  # ``overlap`` or ``link_overlap``
     values: int  # n + 1
-    cells: int  # how many; value number v is in cell v cells // values
+    cells: int  # number of cells; value number v is in cell v cells // values
 
 
 @dataclass(frozen=True)
@@ -219,12 +221,12 @@ class Reduced:
     """Terms and histograms that a run on a ladder adds up."""
 
     model: Ising
-    copies: int  # at each place of the ladder
-    places: int  # of the ladder
+    copies: int  # copies at each place of the ladder
+    places: int  # places of the ladder
     terms: tuple[Term, ...]  # in the order of the arrays
-    all_samples: int = 0  # of the whole run, by which sizes are chosen, where the model has a part; else 0
-    # True if there are sums over energy, where terms ask for them and there is room, as runs of earlier versions have
-    # none; of a part those of the whole run
+    all_samples: int = 0  # samples of the whole run, which determine sizes, if the model has only some of them; else 0
+    # True for sums over energy, if terms request them and they fit. False for runs of earlier versions, which have
+    # none. An engine of some samples gets the ``Energies`` of the whole run
     by_energy: bool | Energies = True
 
     @property
@@ -271,7 +273,7 @@ class Reduced:
 
     @cached_property
     def histograms(self) -> tuple[Histogram, ...]:
-        """Histograms of overlaps and, where they are measured, of link overlaps; none without pairs of copies."""
+        """Histograms of overlaps and, if measured, of link overlaps; none without pairs of copies."""
         names = {source.name for term in self.terms for source in term.sources}
         one = 4 * self.samples_in_run * self.places
         cells = next((cells for cells in _CELLS if cells * one <= _HISTOGRAM_BYTES), _CELLS[-1])
@@ -292,20 +294,20 @@ class Reduced:
 
     @property
     def level_blocks(self) -> int:
-        """Blocks that have levels of their own; of many samples all measurements are one."""
+        """Number of blocks with separate levels; with many samples all measurements form one."""
         return self.blocks if self.few else 1
 
     def arrays(self) -> dict[str, tuple[tuple[int, ...], type]]:
         """Shapes and types of all arrays by name.
 
-        ``block_sums`` (terms, blocks, samples, places), sums over copies or pairs and the measurements of a block;
+        ``block_sums`` (terms, blocks, samples, places): sums over copies or pairs and over the measurements of a block;
         ``copy_sums`` (terms with ``by_copy``, samples, copies, places); ``coldest_sums`` (judged terms, coldest blocks,
-        samples, copies or pairs), those of the coldest place; of followed terms ``level_sums`` and
-        ``level_squares`` (followed, level blocks, levels, samples, places), the sums that wait for their other half,
-        ``level_open`` (followed, levels, samples, places), and ``first_value`` (followed, samples, places), which
-        levels are about; ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of
-        2 place - places + 1; ``<source>_histogram`` (samples, places, cells); ``measurements``, how many have been
-        added of each sample, (samples,); those of ``Energies.arrays``.
+        samples, copies or pairs): sums at the coldest place; for followed terms ``level_sums`` and ``level_squares``
+        (followed, level blocks, levels, samples, places), ``level_open`` (followed, levels, samples, places): sums that
+        wait for their other half, and ``first_value`` (followed, samples, places), subtracted before levels are summed;
+        ``walk_sums`` (1, walk blocks, samples, replicas) and ``walk_squares`` (samples,) of 2 place - places + 1;
+        ``<source>_histogram`` (samples, places, cells); ``measurements`` (samples,): the number added for each sample;
+        and the arrays of ``Energies.arrays``.
         """
         samples, places, followed = self.model.samples, self.places, len(self.followed)
         levels = followed, self.level_blocks, LEVELS, samples, places
@@ -335,7 +337,7 @@ def _many_blocks(numbers: int) -> int:
 
 
 def energies_of(reduced: Reduced) -> Energies | None:
-    """Return which sums over energy there is room for; None for none, or where no term asks for them."""
+    """Return the sums over energy that fit in memory; None if none fit or no term requests them."""
     model, copies, terms = reduced.model, reduced.copies, reduced.terms
     row, pair_row = np.full(len(terms), -1), np.full(len(terms), -1)
     rows: list[int] = []
@@ -365,14 +367,14 @@ class Tables(NamedTuple):
     """Terms as kernels take them."""
 
     first: npt.NDArray[np.int64]  # number of each term's first source among ``Reduced.sources``, int64 (terms,)
-    second: npt.NDArray[np.int64]  # of its second source, -1 where it has none, likewise
+    second: npt.NDArray[np.int64]  # number of its second source, or -1, likewise
     scales: npt.NDArray[np.float64]  # (terms, 2, places)
     constant: npt.NDArray[np.float64]  # (terms, places)
     power: npt.NDArray[np.int64]  # (terms,)
     of_pairs: npt.NDArray[np.bool_]  # (terms,)
-    followed: npt.NDArray[np.int64]  # place of a term among those that are followed, -1 where it is none, (terms,)
-    by_copy: npt.NDArray[np.int64]  # likewise of those with sums of each copy
-    judged: npt.NDArray[np.int64]  # likewise of those that are judged
+    followed: npt.NDArray[np.int64]  # number of a term among the followed ones, or -1, (terms,)
+    by_copy: npt.NDArray[np.int64]  # likewise among the terms with sums of each copy
+    judged: npt.NDArray[np.int64]  # likewise among the judged terms
 
 
 def tables_of(reduced: Reduced) -> Tables:
@@ -402,18 +404,18 @@ SAMPLE_AXIS: Final = {
     **dict.fromkeys(("level_sums", "level_squares"), 3),
     **dict.fromkeys(("copy_sums", "first_value"), 1),
 }
-"""Axis of the samples in the arrays of ``Reduced.arrays``; the first one in all others."""
+"""Axis of the samples in the arrays of ``Reduced.arrays``; in all others it is the first axis."""
 
 
 def empty_arrays(reduced: Reduced) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a run that has not measured yet."""
+    """Return zeroed arrays, before the first measurement."""
     return {name: np.zeros(shape, kind) for name, (shape, kind) in reduced.arrays().items()}
 
 
 def merge_blocks(sums: Any, axis: int) -> None:
-    """Add neighbouring blocks to each other, in place: the first half holds the results, the other half is emptied.
+    """Add neighbouring blocks in place: the first half gets the results, the other half is set to 0.
 
-    ``sums`` is an array of NumPy or CuPy whose blocks stand along ``axis``.
+    ``sums`` is an array of NumPy or CuPy with its blocks along ``axis``.
     """
     blocks, before = sums.shape[axis], (slice(None),) * axis
     half = blocks // 2
@@ -422,7 +424,7 @@ def merge_blocks(sums: Any, axis: int) -> None:
 
 
 def block_length(blocks: int, measurements: int) -> int:
-    """Return the measurements of each of so many blocks once so many have been added, a power of two."""
+    """Return the length of each of ``blocks`` blocks after ``measurements`` measurements, a power of two."""
     length = 1
     while length * blocks < measurements:
         length *= 2
@@ -430,13 +432,13 @@ def block_length(blocks: int, measurements: int) -> int:
 
 
 def block_of(blocks: int, number: int) -> tuple[int, bool]:
-    """Return the block of a measurement, counted from 0, and whether neighbouring blocks are merged before it."""
+    """Return the block of a measurement, counted from 0, and True if neighbouring blocks are merged before it."""
     length = block_length(blocks, number + 1)
     return number // length, number == length * blocks // 2 and length > 1
 
 
 class Blocks(NamedTuple):
-    """Blocks that a measurement belongs to."""
+    """Block numbers of a measurement."""
 
     block: int  # in ``block_sums``
     level_block: int  # in ``level_sums`` and ``level_squares``
@@ -464,13 +466,13 @@ def blocks_of(reduced: Reduced, number: int) -> tuple[Blocks, list[str]]:
 
 
 def lengths_of_blocks(reduced: Reduced, number: int) -> tuple[int, int, int]:
-    """Return how many measurements ``block``, ``coldest_block`` and ``walk_block`` have from number ``number`` on."""
+    """Return the lengths of ``block``, ``coldest_block`` and ``walk_block`` from measurement ``number`` on."""
     block, coldest, walk = (block_length(blocks, number + 1) for blocks in _families(reduced))
     return block, coldest, walk
 
 
 def left_in_succession(reduced: Reduced, number: int, most: int) -> int:
-    """Return how many measurements from this one on, at most so many, come before blocks are merged or sums halved."""
+    """Return how many measurements from ``number`` on, at most ``most``, precede a merge of blocks or a halving."""
     lengths = lengths_of_blocks(reduced, number)
     until_merged = (length * blocks - number for length, blocks in zip(lengths, _families(reduced), strict=True))
     return min(most, left_in_unit(number), *until_merged)
@@ -481,7 +483,7 @@ def _families(reduced: Reduced) -> tuple[int, int, int]:
 
 
 def blocks_in_succession(reduced: Reduced, number: int, most: int) -> npt.NDArray[np.int64]:
-    """Return blocks of measurements from this one on, (measurements, 5), as ``left_in_succession`` has them."""
+    """Return the blocks, (measurements, 5), of the measurements that ``left_in_succession`` counts."""
     several = np.arange(number, number + left_in_succession(reduced, number, most))
     block, coldest, walk = (several // length for length in lengths_of_blocks(reduced, number))
     has_energy_blocks = reduced.energies is not None and reduced.energies.blocks > 1

@@ -1,7 +1,7 @@
-"""Numbers that follow from counted sums of every replica: energies and magnetisations; and the sums on a GPU.
+"""Energies and magnetisations from counted sums of every replica, and the sums on a GPU.
 
-Kernels count what is cheapest in their layout, such as spins +1 and unsatisfied bonds; every sum has a name, and
-observables say what they take of each.
+Kernels count whatever is cheapest in their layout, such as spins +1 and unsatisfied bonds. Every sum has a name, and
+every observable states its weight for each sum.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Integers = npt.NDArray[np.int64]
 
 
 class Counts(NamedTuple):
-    """Exact integers read off packed spins, each of shape (samples, replicas)."""
+    """Exact integers from packed spins, each of shape (samples, replicas)."""
 
     energy: npt.NDArray[np.int64]  # total energy in quanta, ``int64``
     magnetization: npt.NDArray[np.int64]  # sum of spins, ``int64``
-    staggered_magnetization: npt.NDArray[np.int64]  # of the first sublattice less the second; 0 without sublattices
-    terms: npt.NDArray[np.int64] | None = None  # energy of each, (samples, replicas, terms); None where there is one
+    staggered_magnetization: npt.NDArray[np.int64]  # first sublattice minus the second; 0 without sublattices
+    terms: npt.NDArray[np.int64] | None = None  # energy of each term, (samples, replicas, terms); None for one term
 
     def of(self, samples: slice) -> Counts:
         terms = None if self.terms is None else self.terms[samples]
@@ -39,10 +39,10 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """An integer that is a weighted sum of counted sums, and a constant."""
+    """Integer that is a weighted sum of counted sums, plus a constant."""
 
-    weights: Mapping[str, int]  # of each sum, by its name, in the order in which kernels take the sums
-    constant: int  # what is added
+    weights: Mapping[str, int]  # weight of each sum, by name, in the kernels' order of sums
+    constant: int  # added constant
 
     def of(self, sums: Mapping[str, Integers]) -> Integers:
         weighted = [weight * sums[name] for name, weight in self.weights.items() if weight]
@@ -56,24 +56,24 @@ class Linear:
 
     @property
     def in_order(self) -> tuple[int, ...]:
-        """The weights and the constant, as kernels take them."""
+        """Return the weights and the constant, as kernels take them."""
         return (*self.weights.values(), self.constant)
 
 
 @dataclass(frozen=True)
 class Observables:
-    """Numbers that follow from the sums of every replica."""
+    """Observables derived from the sums of every replica."""
 
     energy: Linear  # total energy in quanta
     magnetization: Linear  # sum of spins
-    staggered_magnetization: Linear  # sum over the first sublattice less that over the second; 0 where there are none
-    # energies of the terms of a model, in quanta, where its update knows of two. There are four sums then: one of
-    # spins, one of each term, and one of spins of the first sublattice.
+    staggered_magnetization: Linear  # sum over the first sublattice minus the second; 0 without sublattices
+    # energies of a model's terms, in quanta, if its update has two. There are four sums then: spins, each of the terms,
+    # and spins of the first sublattice.
     terms: tuple[Linear, ...] = ()
 
     @property
     def from_energy(self) -> Observables:
-        """The same where the total energy is counted instead of sums of two terms."""
+        """Return the observables for a counted total energy instead of the sums of two terms."""
         spins, _, _, of_first = self.sums
 
         def of_spins(given: Linear) -> Linear:
@@ -91,19 +91,19 @@ class Observables:
         return self.energy, self.magnetization, self.staggered_magnetization, *self.terms
 
     def counts(self, sums: Mapping[str, Integers]) -> Counts:
-        """Energies and magnetisations from sums (samples, replicas) by their names."""
+        """Return energies and magnetisations from sums (samples, replicas) by name."""
         energy, magnetization, staggered, *terms = (each.of(sums) for each in self.all)
         return Counts(energy, magnetization, staggered, np.stack(terms, axis=-1) if terms else None)
 
 
 def observables_of_spins(sums: tuple[str, ...], sites: int, first: int, *terms: Linear) -> Observables:
-    """From counted sums, of which ``up`` are the spins +1 and ``up_first`` those of the first sublattice.
+    """Create observables from counted sums: ``up`` counts the spins +1, ``up_first`` those of the first sublattice.
 
     Args:
-        sums: Names of all, in the order in which kernels take them.
-        sites: That are counted.
-        first: Sites of the first sublattice, 0 where the model is not bipartite.
-        terms: Energy of each term in quanta, by the sums that it takes something of.
+        sums: Names of all sums, in the kernels' order.
+        sites: Number of counted sites.
+        first: Sites of the first sublattice, 0 if the model is not bipartite.
+        terms: Energy of each term in quanta, with weights of the sums that it depends on.
     """
 
     def linear(constant: int, weights: Mapping[str, int]) -> Linear:
@@ -120,23 +120,23 @@ def observables_of_spins(sums: tuple[str, ...], sites: int, first: int, *terms: 
 
 
 def of_up_and_unsatisfied(sites: int, bonds: int, magnitude: int, field: int, first: int) -> Observables:
-    """From spins +1, unsatisfied bonds of |J| = ``magnitude``, and spins +1 of the first sublattice, in a field."""
+    """Use spins +1, unsatisfied bonds of |J| = ``magnitude``, and spins +1 of the first sublattice, in a field."""
     ground = field * sites - magnitude * bonds  # all spins -1, all bonds satisfied
     energy = Linear({"up": -2 * field, "unsatisfied": 2 * magnitude}, ground)
     return observables_of_spins(("up", "unsatisfied", "up_first"), sites, first, energy)
 
 
 def of_energy_and_down(model: Ising) -> Observables:
-    """From the total ``energy`` in quanta and spins -1, ``down``, of models without sublattices."""
+    """Use the total ``energy`` in quanta and the number of spins -1, ``down``, of models without sublattices."""
     none = {"energy": 0, "down": 0, "down_first": 0}
     return Observables(Linear(none | {"energy": 1}, 0), Linear(none | {"down": -2}, model.sites), Linear(none, 0))
 
 
 class CudaCounting:
-    """The sums of one engine's present state, (sums, samples, ...), the replicas in order.
+    """Sums of one engine's present state, (sums, samples, ...), replicas in order.
 
-    A kernel that makes many rounds may leave the sums of the state in which it ends; they are taken instead of counting
-    anew, as long as no sweep has followed.
+    A kernel that makes many rounds may store the sums of its final state. They replace a new count until a sweep
+    follows.
     """
 
     def __init__(
@@ -150,25 +150,25 @@ class CudaCounting:
 
     @property
     def stride(self) -> int:
-        """Distance of one sample's sums from the next sample's."""
+        """Distance from one sample's sums to the next sample's."""
         return int(np.prod(self.shape[2:]))
 
     def room(self) -> tuple[int, ...]:
-        """Addresses where a kernel may leave the sums of the state in which it ends."""
+        """Addresses where a kernel may store the sums of its final state."""
         if self._left is None:
             self._left = self._totals.reserve(self.shape)
         return self._left.parts
 
     def left_at(self, half_sweep: int) -> None:
-        """A kernel that ends after so many half-sweeps leaves its sums."""
+        """Note that a kernel stores its sums after ``half_sweep`` half-sweeps."""
         self._left_at = half_sweep
 
     def forget(self) -> None:
-        """The state is another one: what was left does not count any more."""
+        """Discard stored sums, because the state has changed."""
         self._left_at = -1
 
     def claim(self, half_sweep: int) -> Totals:
-        """The sums of the state after so many half-sweeps, which is the present one."""
+        """Return the sums of the present state, which is the one after ``half_sweep`` half-sweeps."""
         if self._left is not None and self._left_at == half_sweep:
             totals, self._left, self._left_at = self._left, None, -1
         else:
@@ -177,7 +177,7 @@ class CudaCounting:
         return totals
 
     def give_back(self, totals: Totals) -> None:
-        """Take sums back that a kernel just launched has read and cleared."""
+        """Take back sums that a kernel launched just before has read and cleared."""
         self._totals.give_back(totals)
 
     def begin(self, half_sweep: int) -> Callable[[], Counts]:

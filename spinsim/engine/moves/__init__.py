@@ -1,1 +1,1 @@
-"""Moves: what changes replicas, a folder for each algorithm."""
+"""Moves: algorithms that change replicas, one folder or module each."""

@@ -1,16 +1,16 @@
 """Parallel tempering: replicas of one copy exchange temperatures, never configurations.
 
 Replica c T + k belongs to copy c, one of ``copies`` independent ones, and begins with temperature k of T, counted from
-the coldest. A round is some sweeps and then one attempt for every other pair of neighbouring temperatures: of even
-lower index in even rounds, of odd in odd ones. The pair (t, t + 1), held by replicas of energy E_t and E_{t+1}, is
-exchanged with probability min(1, exp(-(beta_t - beta_{t+1}) (E_{t+1} - E_t))), decided by a 64-bit uniform of the
-stream ``SWAP``: group copy * (T - 1) + t, half-sweep field = number of the round. Where the energy has two terms, a
-temperature is a pair of numbers and the exponent a sum over both.
+the coldest. A round is some sweeps, then one attempt for every other pair of neighbouring temperatures: pairs of even
+lower index in even rounds, of odd lower index in odd rounds. The pair (t, t + 1), held by replicas of energy E_t and
+E_{t+1}, is exchanged with probability min(1, exp(-(beta_t - beta_{t+1}) (E_{t+1} - E_t))), decided by a 64-bit uniform
+of the stream ``SWAP``: group = copy * (T - 1) + t, half-sweep field = number of the round. Where the energy has two
+terms, a temperature is a pair of numbers and the exponent a sum over both.
 
-A round trip is counted when a replica that has been at the hottest temperature and then at the coldest is at the
-hottest again.
+A replica completes a round trip when it returns to the hottest temperature after visiting the hottest and then the
+coldest one.
 
-The ladder is stated first, then its exchanges on the CPU; those on GPUs are in exchange_cuda.py.
+This module has the ladder and its exchanges on the CPU; exchange_cuda.py has the exchanges on GPUs.
 
 Source: K. Hukushima, K. Nemoto, J. Phys. Soc. Jpn. 65, 1604 (1996).
 """
@@ -35,24 +35,24 @@ from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 
 NOWHERE, FROM_HOT, FROM_COLD = range(3)
-"""Which end of the ladder a replica was at last; the coldest counts only after the hottest."""
+"""End of the ladder that a replica visited last; the coldest end counts only after the hottest."""
 
 MOST_TEMPERATURES: Final = 2**15
 
 ONE_TERM: Final = "give one for each temperature, as two take a model that states the term of each bond"
-"""Advice where an update has no inverse temperatures of two terms."""
+"""Advice if an update does not take inverse temperatures of two terms."""
 
 NO_LADDER: Final = "no ladder of temperatures is set: call set_ladder first, and again after set_beta"
 
 
 class Exchange(NamedTuple):
-    """How far the exchange of temperatures has come."""
+    """State of the exchange of temperatures."""
 
     place: npt.NDArray[np.int32]  # temperature index of each replica, int32 (samples, replicas)
-    attempts: npt.NDArray[np.int64]  # of each pair (t, t + 1), all copies, (samples, temperatures - 1)
-    accepts: npt.NDArray[np.int64]  # of them accepted, likewise
+    attempts: npt.NDArray[np.int64]  # attempts of each pair (t, t + 1), all copies, (samples, temperatures - 1)
+    accepts: npt.NDArray[np.int64]  # accepted attempts, same shape
     trips: npt.NDArray[np.int64]  # round trips of each replica, int64 (samples, replicas)
-    last_end: npt.NDArray[np.int8]  # which end of the ladder each replica was at last, int8 (samples, replicas)
+    last_end: npt.NDArray[np.int8]  # end of the ladder that each replica visited last, int8 (samples, replicas)
 
     def copied(self) -> Exchange:
         return Exchange._make(array.copy() for array in self)
@@ -63,11 +63,11 @@ class Ladder:
     """Inverse temperatures of every copy.
 
     Raises:
-        InputError: for no temperatures, an order that does not descend, no copies or too many replicas.
+        InputError: for no temperatures, ``beta`` that does not descend, no copies or too many replicas.
     """
 
     # from the coldest, descending, (temperatures,); or of both terms, (temperatures, 2), in an order in which
-    # neighbours differ. One temperature alone is never exchanged.
+    # neighbours differ. A single temperature is never exchanged.
     beta: npt.NDArray[np.float64]
     copies: int  # independent copies of the ladder in each sample
 
@@ -86,12 +86,12 @@ class Ladder:
 
     @classmethod
     def of_engine(cls, beta: npt.ArrayLike, copies: int, replicas: int, temperatures: tuple[int, ...] = (1,)) -> Ladder:
-        """A ladder for an engine of so many replicas, each of which takes one of these numbers of ``temperatures``.
+        """Create a ladder for an engine; each replica takes one of the numbers ``temperatures`` of beta values.
 
-        Where it takes two alone, the ladder's ``beta`` has two columns in any case.
+        If each replica needs two, the ladder's ``beta`` always gets two columns.
 
         Raises:
-            InputError: for a bad ladder and for one that does not fit the engine.
+            InputError: for an invalid ladder, or one that does not fit the engine.
         """
         values = np.atleast_1d(np.asarray(beta, np.float64))
         if values.ndim > 1 and (MOST_TERMS not in temperatures or values.shape[1:] != (MOST_TERMS,)):
@@ -116,7 +116,7 @@ class Ladder:
         return self.copies * self.temperatures
 
     def steps(self, model: Ising) -> npt.NDArray[np.float64]:
-        """beta_t - beta_{t+1} times the model's quantum, (temperatures - 1, terms)."""
+        """Return beta_t - beta_{t+1} times the model's quantum, (temperatures - 1, terms)."""
         return np.ascontiguousarray(-np.diff(self.beta.reshape(self.temperatures, -1), axis=0) * model.quantum)
 
     def begin(self, samples: int) -> Exchange:
@@ -139,7 +139,7 @@ def holders(place: npt.NDArray[np.int32], copies: int) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _numbers(samples: int, copies: int, temperatures: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each copy's ladder begins, (samples, copies, 1), and its replicas, (samples, copies, temperatures)."""
+    """First number of each copy's ladder, (samples, copies, 1), and its replicas, (samples, copies, temperatures)."""
     replicas = copies * temperatures
     ladder = np.arange(0, samples * replicas, temperatures).reshape(samples, copies, 1)
     return ladder, np.tile(np.arange(replicas).reshape(copies, temperatures), (samples, 1, 1))
@@ -154,14 +154,14 @@ def copy_pairs(copies: int) -> npt.NDArray[np.int64]:
 
 
 OF_SAMPLES: Final = ("spins", *Exchange._fields)
-"""Arrays of an engine's state that have a row for each sample; ``NUMBERS`` are of all samples."""
+"""Arrays of an engine's state with a row for each sample; ``NUMBERS`` are the values shared by all samples."""
 NUMBERS: Final = ("half_sweep", "round")
 
 
 def snapshot_of(
     spins: npt.NDArray[np.uint64], half_sweep: int, round_: int, exchange: Exchange | None
 ) -> dict[str, npt.NDArray[np.generic]]:
-    """State that an engine saves: packed spins, counters and, with a ladder, the state of the exchange."""
+    """State that an engine saves: packed spins, counters and, with a ladder, the exchange state."""
     saved: dict[str, npt.NDArray[np.generic]] = {"spins": spins, "half_sweep": np.array(half_sweep, np.int64)}
     if exchange is None:
         return saved
@@ -171,7 +171,7 @@ def snapshot_of(
 def state_of(
     saved: Mapping[str, npt.NDArray[Any]], own: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """The engine's state in a checkpoint, which holds the search and the lowest states too, with its ``own`` rows."""
+    """Engine state from a checkpoint, which also holds the search and the lowest states; ``own`` selects the rows."""
     rows = {name: own(saved[name]) for name in OF_SAMPLES if name in saved}
     return rows | {name: saved[name] for name in NUMBERS if name in saved}
 
@@ -183,13 +183,13 @@ def exchange_of(saved: Mapping[str, npt.NDArray[Any]]) -> Exchange:
 SWAP = np.uint64(rng.Stream.SWAP)
 SHIFT = np.uint64(32)
 TWO_64 = 2.0**64
-Times = tuple[int, int, int]  # rounds done so far, rounds to do, sweeps of each
-HALVES = 0.5 ** np.arange(128.0)  # the powers of two that a probability can have, exactly
+Times = tuple[int, int, int]  # rounds done so far, rounds to do, sweeps per round
+HALVES = 0.5 ** np.arange(128.0)  # exact powers of two of probabilities
 
 
 @part
 def uniforms(group, round_, sample, key, rounds, random):  # type: ignore[no-untyped-def]
-    """The uniforms of pairs of these numbers."""
+    """Draw the uniforms of pairs with the numbers ``group``."""
     k0, k1 = key
     word1 = rng.counter_block(np.uint64(sample), np.uint64(0))
     word2, word3 = rng.low32(np.uint64(round_)), rng.counter_plane(np.uint64(round_), SWAP, np.uint64(0))
@@ -200,7 +200,7 @@ def uniforms(group, round_, sample, key, rounds, random):  # type: ignore[no-unt
 
 @part
 def decide(cost, random, accepted):  # type: ignore[no-untyped-def]
-    """1 where a uniform lies below exp(-cost) or nothing is lost, else 0."""
+    """Set ``accepted`` to 1 where a uniform lies below exp(-cost) or the cost is not positive, else 0."""
     for i in range(cost.size):
         mantissa, power = exp_reduced(-min(max(cost[i], 0.0), LARGEST_EXPONENT))
         probability = mantissa * HALVES[np.int64(-power)]
@@ -209,12 +209,13 @@ def decide(cost, random, accepted):  # type: ignore[no-untyped-def]
 
 @kernel
 def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts, accepts, trips, last_end):  # type: ignore[no-untyped-def]
-    """One round of a sample, from ``energy`` (replicas, terms) in quanta, ``steps`` (pairs, terms) and ``Exchange``.
+    """Do one round for a sample, from ``energy`` (replicas, terms) in quanta and ``steps`` (pairs, terms).
 
-    All copies are decided in one loop, and exchanged without branches, whose outcome nobody could predict.
+    The last five arguments are a sample's ``Exchange``. All copies are decided in one loop, and exchanged without
+    branches, which a processor could not predict.
     """
     pairs, even = steps.shape[0], round_ % 2
-    if pairs == 0:  # a replica at the only temperature is at the hot end
+    if pairs == 0:  # with one temperature, replicas are at the hot end
         for r in range(last_end.size):
             last_end[r] = FROM_HOT
         return
@@ -257,7 +258,7 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
 
 @step
 def keep_exchange(now, row, kept):  # type: ignore[no-untyped-def]
-    """Put the arrays of an ``Exchange`` of one sample into a row of others."""
+    """Copy one sample's arrays of an ``Exchange`` into row ``row`` of the arrays ``kept``."""
     place, attempts, accepts, trips, last_end = now
     places, all_attempts, all_accepts, all_trips, ends = kept
     for r in range(place.size):
@@ -267,7 +268,7 @@ def keep_exchange(now, row, kept):  # type: ignore[no-untyped-def]
 
 
 class CpuTempering:
-    """Exchanges of one engine's replicas, whatever its update."""
+    """Exchanges of one engine's replicas, for any update."""
 
     def __init__(self, ladder: Ladder, model: Ising, dynamics: Dynamics) -> None:
         self.ladder, self.steps = ladder, ladder.steps(model)
@@ -283,5 +284,5 @@ class CpuTempering:
         self.round += 1
 
     def of_sample(self, sample: int) -> tuple[npt.NDArray[Any], ...]:
-        """The arrays of ``exchange`` of one sample, which kernels change in place."""
+        """Return one sample's arrays of ``exchange``, which kernels change in place."""
         return tuple(array[sample] for array in self.exchange)

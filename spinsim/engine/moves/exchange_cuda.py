@@ -1,4 +1,4 @@
-"""Exchange of temperatures on a GPU: its state, the kernels that change it, and one ladder over several GPUs."""
+"""Exchange of temperatures on a GPU: its state, its kernels, and one ladder over several GPUs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinsim.engine.measuring.sums import CudaCounting, Observables
 from spinsim.engine.moves.exchange import Exchange, Ladder, copy_pairs, holders
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128  # of a sample's exchanges
+THREADS: Final = 128  # threads for a sample's exchanges
 EXCHANGE: Final = struct_type(
     place=ADDRESS, holder=ADDRESS, attempts=ADDRESS, accepts=ADDRESS, trips=ADDRESS, last_end=ADDRESS, steps=ADDRESS,
     copies=SIZE, temperatures=SIZE,
@@ -26,22 +26,22 @@ TERM_SUMS: Final = struct_type(
     up=ADDRESS, first=ADDRESS, second=ADDRESS, per_up=np.int64, per_first=np.int64, per_second=np.int64, stride=SIZE
 )
 PAIRS: Final = struct_type(holder=ADDRESS, copies=ADDRESS, replicas=SIZE, temperatures=SIZE, count=SIZE)
-LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # of replicas in packed words
+LADDER: Final = struct_type(limits=ADDRESS, certain=ADDRESS, temperatures=SIZE)  # limits of replicas in packed words
 
 
 class GivenPlaces(NamedTuple):
     """Replicas at the temperatures of a ladder whose exchanges are made elsewhere."""
 
-    ladder: Ladder  # however many replicas it has
-    place: Any  # which temperature each replica has, int32 (samples, replicas), on the device
+    ladder: Ladder  # with any number of replicas
+    place: Any  # temperature index of each replica, int32 (samples, replicas), on the device
 
 
 class CudaTempering:
-    """Exchanges of one engine's replicas, whatever its packing. One buffer has their state, which one copy fetches.
+    """Exchanges of one engine's replicas, for any packing. One buffer holds their state, so that one copy fetches it.
 
-    Energies follow from the first two sums of ``shape`` (sums, samples, ...), of two terms from the first three.
+    Energies follow from the first two sums of ``shape`` (sums, samples, ...); with two terms, from the first three.
     ``place`` is the temperature of each replica, int32 (samples, replicas), ``holder`` the replica of each copy at each
-    temperature, ``sums`` are addresses of sums, 0 when a kernel begins to add to them.
+    temperature, ``sums`` are addresses of sums, which are 0 before a kernel adds to them.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CudaTempering:
         self._copies = cupy.asarray(self.copies.astype(np.int32))
 
     def _sums_of(self, sums: Any) -> npt.NDArray[np.void]:
-        """Sums (sums, samples, ...) as an exchange takes them; two terms at one temperature are one energy."""
+        """Sums (sums, samples, ...) as an exchange takes them; two terms at one temperature make one energy."""
         addresses, stride = tuple(part.data.ptr for part in sums), sums[0, 0].size
         if self.ladder.beta.ndim == 1:
             count, weights = len(addresses), tuple(self._observables.energy.weights.values())
@@ -98,14 +98,14 @@ class CudaTempering:
         self.holder.set(holders(exchange.place, self.ladder.copies).astype(np.int32))
 
     def begin_exchange(self) -> Callable[[], Exchange]:
-        """Copy the state behind what is queued; the function returned waits for it."""
+        """Copy the state after the queued work; the returned function waits for the copy."""
         totals = self._totals.reserve((1, self._buffer.size))
         totals.sums.data.copy_from_device_async(self._buffer.data, self._buffer.nbytes, self._stream)
         fetched = self._totals.fetch(totals)
         return lambda: self._split(fetched()[0])
 
     def follow(self, other: CudaTempering) -> None:
-        """Queue taking over the state of another one on the same device."""
+        """Queue copying the state of another object on the same device."""
         for mine, theirs in ((self._buffer, other._buffer), (self.holder, other.holder)):
             mine.data.copy_from_device_async(theirs.data, theirs.nbytes, self._stream)
 
@@ -118,7 +118,7 @@ class CudaTempering:
         self.round = rounds
 
     def pairs(self, holder: Any) -> npt.NDArray[np.void]:
-        """Which replicas are compared, where the replica at each temperature stands at an address."""
+        """Record of the replicas to compare, given the address of the replica at each temperature."""
         ladder = self.ladder
         count = len(self.copies) * ladder.temperatures
         return record(
@@ -128,28 +128,28 @@ class CudaTempering:
 
 
 ReplicaPlaces: TypeAlias = CudaTempering | GivenPlaces
-"""Replicas at the temperatures of a ``ladder``, whose indices are in ``place``."""
+"""Replicas on a ``ladder``; ``place`` has their temperature indices."""
 
 
 class TemperingAcross(CudaTempering):
-    """The exchanges of all replicas of one sample, as one of several GPUs makes them; ``lanes`` are the sums of all."""
+    """Exchanges of all replicas of one sample, repeated by each of several GPUs; ``lanes`` counts all lanes."""
 
     def __init__(
         self, queue: Queue, ladder: Ladder, model: Ising, counting: CudaCounting, first: int, replicas: int, lanes: int
     ) -> None:
         super().__init__(
             queue, ladder, ladder.steps(model), (counting.shape[0], 1, lanes), counting.observables
-        )  # which makes the first set of sums
+        )  # this makes the first set of sums
         self._sets = self._sums, cupy.zeros(self._sums.shape, cupy.int64)
         self._records = [self._sums_of(sums).item() for sums in self._sets]
         self._own = own = slice(first, first + counting.stride)
         self._to_count = [tuple(part[0, own].data.ptr for part in sums) for sums in self._sets]
         self.own = GivenPlaces(ladder, self.place[:, first : first + replicas])
-        self.given = cupy.cuda.Event(disable_timing=True)  # behind what others have been given
+        self.given = cupy.cuda.Event(disable_timing=True)  # recorded after sums have been given to others
         self._to: list[list[tuple[Any, Any, int]]] = []
 
     def meet(self, others: Sequence[TemperingAcross]) -> None:
-        """Know the other GPUs, whose sums of replicas here this one writes."""
+        """Register the other GPUs, to which this one writes the sums of its replicas."""
         self._others = others
         for mine, theirs in zip(self._sets, zip(*(other._sets for other in others), strict=True), strict=True):
             to = []
@@ -160,7 +160,7 @@ class TemperingAcross(CudaTempering):
 
     @property
     def to_count(self) -> tuple[int, ...]:
-        """Addresses to which what is counted here is added before an exchange."""
+        """Addresses to which this GPU's counts are added before an exchange."""
         return self._to_count[self.round % 2]
 
     def give(self) -> None:
@@ -169,13 +169,13 @@ class TemperingAcross(CudaTempering):
         self.given.record(self._stream)
 
     def exchange(self) -> None:
-        """Queue one round of exchanges, when all others have given what they counted."""
+        """Queue one round of exchanges, after all other GPUs have given their counts."""
         for other in self._others:
             self._stream.wait_event(other.given)
         self._exchange(self._stream, (1, 1, 1), THREADS, round=self.round, sums=self._records[self.round % 2])
         self.round += 1
 
     def restore(self, exchange: Exchange, rounds: int) -> None:
-        """Go on from a state after so many rounds, when all that was queued is done."""
+        """Restore a state after ``rounds`` rounds, and wait for all queued work."""
         super().restore(exchange, rounds)
         self._stream.synchronize()

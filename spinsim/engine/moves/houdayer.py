@@ -1,28 +1,28 @@
-"""Houdayer moves: isoenergetic clusters of two copies at one temperature, as definition, plain path and on the CPU.
+"""Houdayer moves: isoenergetic clusters of two copies at one temperature; definition, plain path and CPU path.
 
-At each temperature the copies are paired at random. Where the two of a pair have spins s and s', the overlap s s' is +1
-or -1 at every site, and neighbours of equal overlap form clusters. Seeds are drawn at every site with probability 2^-k,
-k one random number of the pair from 1 to the bits of a site's number. All clusters that a seed hits are moved: both
-replicas flip there, which where the overlap is -1 exchanges the cluster. Bonds that leave a cluster join overlaps of
-opposite sign, so that their two energies add up to 0 before and after: each term of the energy keeps its sum over both
-replicas. The energy in a field keeps it where the overlap is -1, and with a field no other clusters move. The overlap
-does not change, so that the same seeds move the replicas back: every proposal is accepted.
+At each temperature the copies are paired at random. A pair with spins s and s' has the overlap s s' = +1 or -1 at every
+site, and neighbours of equal overlap form clusters. Each site is a seed with probability 2^-k, where k is a random
+number of the pair from 1 to the number of bits of a site's number. All clusters that contain a seed are moved: both
+replicas flip there. Where the overlap is -1, this exchanges the cluster. A bond that leaves a cluster joins overlaps of
+opposite sign, so that its energies in both replicas add up to 0 before and after the move. So each term of the energy
+keeps its sum over both replicas. The field energy keeps its sum only where the overlap is -1; in a field no other
+clusters move. The overlap does not change, so that the same seeds reverse the move: every proposal is accepted.
 
-The move is in pieces: pairs, seeds, growth. Growth is a closure, whatever the order in which sites are visited:
-from a seed on, a site joins a neighbour of equal overlap over any bond whose coupling is not 0. Pairs are the lanes of
-words, those of the coldest temperature first: bit b of word w is pair 64 w + b. On the CPU squares of 64 sites and 64
-replicas are transposed, so that a word holds 64 sites of one replica; two of them give the overlap of a pair, and the
-squares of pairs are transposed back. What clusters flip goes the same way; unpacked spins are packed before.
+The move has three steps: pairs, seeds, growth. From a seed on, a site joins neighbours of equal overlap over bonds with
+non-zero coupling; the result does not depend on the order of the sites. Pairs are the lanes of words, coldest
+temperature first: bit b of word w is pair 64 w + b. On the CPU squares of 64 sites and 64 replicas are transposed, so
+that a word holds 64 sites of one replica. Two such words give the overlap of a pair, and the squares of pairs are
+transposed back. Flips of clusters take the same way; unpacked spins are packed first.
 
-Random numbers are of the stream ``HOUDAYER``, the half-sweep field counts applications: a replica draws a key and k
-from plane ``ORDER``, group = replica; copies of a temperature are paired in the order of their keys, and k is the first
-one's. Seeds are bits that all of k planes have set, group = site, block = pair // 32, where plane p is bit pair % 32 of
-word p % 4 of the call with plane p // 4.
+Random numbers use the stream ``HOUDAYER``; the half-sweep field counts applications. A replica draws a key and k from
+plane ``ORDER``, group = replica. The copies of a temperature are paired in the order of their keys, with the k of the
+first copy. A site is a seed if its bit is set in all of k planes, group = site, block = pair // 32. Plane p is bit pair
+% 32 of word p % 4 of the call with plane p // 4.
 
-Moves pay where clusters do not percolate: in two dimensions clusters have all sizes; in three they percolate at low
-temperatures. On random graphs, of whatever degree, they are either a giant cluster, whose exchange is as good as that
-of the copies, or trees that a few single flips turn as well. ``dimension`` tells both kinds apart by the number of
-sites at distance r from a site: r^(d - 1) in d dimensions, but exponential in r on a random graph.
+Moves are useful if clusters do not percolate: in two dimensions clusters have all sizes; in three they percolate at low
+temperatures. On random graphs of any degree, clusters are either giant, so that their exchange amounts to an exchange
+of the copies, or trees, which a few single flips reverse equally well. ``dimension`` distinguishes both kinds of graphs
+by the number of sites at distance r from a site: r^(d - 1) in d dimensions, but exponential in r on a random graph.
 
 Source: J. Houdayer, Eur. Phys. J. B 22, 479 (2001); Z. Zhu, A. J. Ochoa, H. G. Katzgraber, Phys. Rev. Lett. 115, 077201
 (2015), for the moves beyond two dimensions.
@@ -56,21 +56,21 @@ ALL: Final = np.uint64(2**64 - 1)
 ONE: Final = np.uint64(1)
 SHIFT: Final = np.uint64(32)
 HALF: Final = 64
-FEW: Final = 4  # a share of 1 / 4 of the sites
+FEW: Final = 4  # while over 1 / 4 of the sites change, all are visited
 EVERY: Final = 10
 EVERY_OF_SEARCH: Final = 5
-MOST_DIMENSIONS: Final = 3.5  # of lattices and other graphs for which moves pay
+MOST_DIMENSIONS: Final = 3.5  # most dimensions of lattices and other graphs for which moves are useful
 
 
 class Bonds(NamedTuple):
-    """Neighbours over which clusters grow, of all samples or of each."""
+    """Neighbours over which clusters grow, common to all samples or for each sample."""
 
-    start: npt.NDArray[np.int64]  # site i: ``start[row, i]:start[row, i + 1]``, (1 or samples, sites + 1)
+    start: npt.NDArray[np.int64]  # site i has ``start[row, i]:start[row, i + 1]``, (1 or samples, sites + 1)
     neighbour: npt.NDArray[np.int32]
 
 
 def bonds_of(model: Ising) -> Bonds:
-    """Neighbours to which a site has a coupling that is not 0."""
+    """Neighbours to which a site has a non-zero coupling."""
     rows, couplings = adjacency(model.graph), model.sizes_of_couplings
     if distinct(couplings).all():
         return Bonds(rows.start[None], rows.neighbour)
@@ -85,14 +85,14 @@ def bonds_of(model: Ising) -> Bonds:
 
 
 def usual_every(model: Ising, searches: bool) -> int | None:
-    """Sweeps between moves where they pay; None on graphs of more than three dimensions, such as random ones."""
+    """Sweeps between moves; None on graphs of more than three dimensions (such as random ones): moves do not pay."""
     if model.once(dimension_of) > MOST_DIMENSIONS:
         return None
     return EVERY_OF_SEARCH if searches else EVERY
 
 
 def dimension_of(model: Ising) -> float:
-    """Dimension of a lattice, with time where it has slices, or of the graph of the first sample's bonds."""
+    """Dimension of a lattice, including time if it has slices, or of the graph of the first sample's bonds."""
     if model.lattice is not None:
         return model.lattice.dimension
     start, neighbour = model.once(bonds_of)
@@ -101,7 +101,7 @@ def dimension_of(model: Ising) -> float:
 
 @part
 def pair_up(holder, sample, time, key, most, first, second, halvings):  # type: ignore[no-untyped-def]
-    """Fill replicas (pairs,) and k of each pair, from ``holder`` (copies, temperatures) of a sample."""
+    """Set the replicas (pairs,) and k of each pair, from a sample's ``holder`` (copies, temperatures)."""
     copies, temperatures = holder.shape
     k0, k1 = key
     word1, word2 = rng.counter_block(np.uint64(sample), np.uint64(0)), rng.low32(np.uint64(time))
@@ -112,7 +112,7 @@ def pair_up(holder, sample, time, key, most, first, second, halvings):  # type: 
             x0, x1, x2, _ = rng.philox(np.uint64(holder[c, t]), word1, word2, word3, k0, k1, rng.ROUNDS)
             own[c] = (rng.low32(x0) << SHIFT) | rng.low32(x1)
             depth[c] = np.int64(1) + np.int64((rng.low32(x2) * np.uint64(most)) >> SHIFT)
-        order = np.argsort(own, kind="mergesort")  # which leaves equal keys in the order of copies
+        order = np.argsort(own, kind="mergesort")  # equal keys stay in the order of copies
         for i in range(copies // 2):
             pair = t * (copies // 2) + i
             first[pair], second[pair] = holder[order[2 * i], t], holder[order[2 * i + 1], t]
@@ -121,9 +121,9 @@ def pair_up(holder, sample, time, key, most, first, second, halvings):  # type: 
 
 @part
 def sow(work, word, halvings, in_field, sample, time, key):  # type: ignore[no-untyped-def]
-    """Set ``work[site, 1]`` to the seeds of a word of pairs, whose overlaps are -1 where ``work[site, 0]`` is set.
+    """Set ``work[site, 1]`` to the seeds of a word of pairs; ``work[site, 0]`` is set where their overlaps are -1.
 
-    Planes are drawn until no pair wants more or none has a seed left at the site, as is so after some six of them.
+    Planes are drawn until no pair needs more or none has a seed left at the site, typically after about six planes.
     """
     k0, k1 = key
     word2 = rng.low32(np.uint64(time))
@@ -131,7 +131,7 @@ def sow(work, word, halvings, in_field, sample, time, key):  # type: ignore[no-u
     deepest = 0
     for p in range(pairs):
         deepest = max(deepest, halvings[HALF * word + p])
-    wants = np.zeros(deepest + 1, np.uint64)  # pairs that want plane p
+    wants = np.zeros(deepest + 1, np.uint64)  # pairs that need plane p
     for p in range(pairs):
         for plane in range(halvings[HALF * word + p]):
             wants[plane] |= ONE << np.uint64(p)
@@ -157,10 +157,10 @@ def sow(work, word, halvings, in_field, sample, time, key):  # type: ignore[no-u
 
 @part
 def grow(work, start, neighbour):  # type: ignore[no-untyped-def]
-    """Let ``work[site, 1]`` grow over bonds of equal ``work[site, 0]`` until nothing changes.
+    """Grow ``work[site, 1]`` over bonds of equal ``work[site, 0]`` until nothing changes.
 
-    All sites are visited, forward and backward in turn, while a quarter of them changes; from then on those alone whose
-    neighbours may change, in a queue, which takes half the time.
+    All sites are visited, forward and backward in turn, while more than a quarter of them change. Then a queue holds
+    the sites whose neighbours may change, which takes half the time.
     """
     sites, forward = work.shape[0], True
     queue, waits = np.empty(sites, np.int64), np.empty(sites, np.bool_)
@@ -225,10 +225,10 @@ def move_unpacked(spins, holder, start, neighbour, in_field, sample, time, key, 
 
 
 class Houdayer:
-    """Houdayer moves: two copies of one temperature exchange clusters on which they differ.
+    """Houdayer moves: two copies at one temperature exchange clusters on which they differ.
 
-    The sum of both energies stays the same. A move takes at least two copies at a temperature and does nothing to a
-    single one. It helps where clusters do not span the lattice: in two dimensions, on graphs of low degree, and at low
+    The sum of both energies stays the same. A move needs at least two copies at a temperature; a single one stays
+    unchanged. It helps where clusters do not span the lattice: in two dimensions, on graphs of low degree, and at low
     temperatures. J. Houdayer, Eur. Phys. J. B 22, 479 (2001).
     """
 
@@ -254,15 +254,15 @@ class Houdayer:
 
 _SOURCES: Final = 8
 _SEED: Final = 0  # the dimension belongs to the graph, not to a run
-_SHARE: Final = 4  # neighbourhoods have at most a quarter of the sites, so that they do not meet themselves
+_SHARE: Final = 4  # neighbourhoods have at most a quarter of the sites, so that they do not overlap themselves
 
 
 def dimension(start: npt.NDArray[np.int64], neighbour: npt.NDArray[np.int32]) -> float:
-    """Return 1 + log2 of how many times more sites lie at distance 2 r than at r, for the largest such neighbourhood.
+    """Return 1 + log2 of the number of sites at distance 2 r, divided by the number at r, for the largest usable r.
 
-    ``start``, (sites + 1,), and ``neighbour`` are the adjacency in compressed rows. Components of at most a quarter of
-    all sites do not count, and the result is 0 where there are no others. It is infinite on dense graphs, where more
-    than a quarter of the sites lie within distance 2.
+    ``start``, (sites + 1,), and ``neighbour`` are the adjacency in compressed rows. Neighbourhoods have at most a
+    quarter of all sites. Components of at most a quarter of all sites are ignored; the result is 0 if there are no
+    others. It is infinite on dense graphs, which have more than a quarter of the sites within distance 2.
     """
     sites = start.size - 1
     draws = rng.draw(_SEED, rng.Stream.PRE_RUN, group=np.arange(_SOURCES), half_sweep=2)
@@ -284,7 +284,7 @@ def dimension(start: npt.NDArray[np.int64], neighbour: npt.NDArray[np.int32]) ->
 
 @kernel
 def _distances(start, neighbour, source):  # type: ignore[no-untyped-def]
-    """Distances of all sites of the source's component, from the nearest to the farthest."""
+    """Distances of all sites of the source's component, in ascending order."""
     distance = np.full(start.size - 1, -1, np.int32)
     queue = np.empty(start.size - 1, np.int32)
     distance[source] = 0
@@ -302,12 +302,12 @@ def _distances(start, neighbour, source):  # type: ignore[no-untyped-def]
     return distance[queue[:size]]
 
 
-PASSES = 16  # of all words, in the time of which a move takes place, about
+PASSES = 16  # approximate cost of a move, in passes over all words
 
 
 @part
 def write_overlaps(state, first, second, work):  # type: ignore[no-untyped-def]
-    """Set ``work[word, site, 0]`` to words of pairs that differ, from ``state`` (blocks, sites, 2) of a sample."""
+    """Set ``work[word, site, 0]`` to the bits of pairs that differ, from a sample's ``state`` (blocks, sites, 2)."""
     blocks, sites = state.shape[:2]
     of_replica, of_pair = np.empty(blocks * 2 * HALF, np.uint64), np.empty(HALF, np.uint64)
     for base in range(0, sites, HALF):
@@ -352,7 +352,7 @@ def flip_both(state, first, second, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def move_packed(state, holder, start, neighbour, in_field, first_sample, time, key, most):  # type: ignore[no-untyped-def]
-    """Move the replicas of samples, ``state`` uint64 (samples, blocks, sites, 2), as ``move_unpacked`` does."""
+    """Move the replicas of some samples like ``move_unpacked``; ``state`` is uint64 (samples, blocks, sites, 2)."""
     samples, _, sites, _ = state.shape
     pairs = holder.shape[1] // 2 * holder.shape[2]
     first, second, halvings = np.empty(pairs, np.int64), np.empty(pairs, np.int64), np.empty(pairs, np.int64)
@@ -367,7 +367,7 @@ def move_packed(state, holder, start, neighbour, in_field, first_sample, time, k
 
 
 def fast_path(model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath | None:
-    """The move of an engine's spins where they lie, samples side by side; None where they are dense ones."""
+    """Make the move of an engine's spins in place, with samples in parallel; None for dense spins."""
     spins, (start, neighbour) = parts.state, bonds_of(model)
     if not isinstance(spins, Blocks | Chunks):
         return None

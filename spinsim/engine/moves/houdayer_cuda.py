@@ -1,6 +1,6 @@
-"""Houdayer moves of replica-packed words on a GPU: squares of 32 sites x 32 replicas are turned, moved, turned back.
+"""Houdayer moves of replica-packed words on a GPU: squares of 32 sites x 32 replicas are turned and turned back.
 
-Unpacked models have such words on a GPU too. The kernels are in kernels/clusters/houdayer.cu.
+Unpacked models also have such words on a GPU. The kernels are in kernels/clusters/houdayer.cu.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
 WIDTH: Final = 32
-NOBODY: Final = 2**32 - 1  # a position without site
+NOBODY: Final = 2**32 - 1  # marks a position without a site
 SHIFT_BITS: Final = 5
 SLOTS: Final = 4
 
@@ -32,31 +32,31 @@ Words = npt.NDArray[np.uint32]
 
 
 class Rows(NamedTuple):
-    """Lattices in rows: a word has 32 sites of a row, or of several short rows, so that clusters grow by whole words.
+    """Lattices in rows: a word has 32 sites of a row, or several short rows, so that clusters grow by whole words.
 
-    A lattice has rows where sites L u to L u + L - 1 lie side by side, and each bond joins neighbours of a row or equal
-    positions of two rows. A row has ceil(L / 32) words, or else 32 / G bits of a word, G the largest power of two that
-    leaves room for L and divides the number of rows U. Row u is then part u // (U / G) of word u % (U / G), so that
-    neighbouring rows lie at the same bits of two words. Across a border between parts they lie a part further.
+    A lattice has rows if row u has the sites L u to L u + L - 1, and each bond joins neighbours in a row or equal
+    positions of two rows. A row has ceil(L / 32) words, or else 32 / G bits of a word. G is the largest power of two
+    that leaves room for L and divides the number of rows U. Row u is then part u // (U / G) of word u % (U / G), so
+    that neighbouring rows have the same bits of two words. Across a border between parts they are shifted by one part.
 
-    A GPU visits 32 words at a time, which do not see what is reached in each other until the next visit. So rows near
-    each other are visited one after the other: words are numbered by the rows' places in blocks of 2^b x 2^c rows, as
-    many as there are visits, then by blocks.
+    A GPU visits 32 words at a time; these see each other's changes only at the next visit. So neighbouring rows are
+    visited one after the other: words are numbered by the rows' places in blocks of 2^b x 2^c rows (one place per
+    visit), then by blocks.
     """
 
     site_at: Words  # site at each position, (words, 32), or ``NOBODY``
-    near: Words  # words to which bonds lead, (words, 4), each as 128 times its number, and how many bits further
-    in_row: Words  # words before and behind in the row, (words, 2), likewise, with their last bits
-    slots: int  # how many of the four are used
+    near: Words  # words to which bonds lead, (words, 4), each as 128 times its number plus the shift in bits
+    in_row: Words  # words before and after in the row, (words, 2), likewise, plus their last bits
+    slots: int  # how many of the four columns are used
     allowed: Words  # positions that have the bond of a slot, (1 or samples, slots, words)
-    along: Words  # positions with a bond to the one before in their ring, (1 or samples, words)
+    along: Words  # positions with a bond to the previous one in their ring, (1 or samples, words)
     words_a_row: int  # words of a row
-    last: int  # bit of the last position of a row, counted from its first in its last word
+    last: int  # bit of the last position of a row in its last word, counted from the row's first bit
     low: int  # first positions of rows, or of words of longer rows, as bits of a word
 
     @property
     def is_masked(self) -> bool:
-        """True if sites of a word differ in which bonds they have with other rows."""
+        """True if sites of a word differ in the bonds that they have with other rows."""
         itself = np.arange(len(self.site_at)) << SHIFT_BITS + 2
         sites = np.bitwise_or.reduce(_bit(np.arange(WIDTH)) * (self.site_at != NOBODY).astype(np.uint32), axis=1)
         return bool(np.any((self.near.T[: self.slots] != itself) & (self.allowed != sites)))
@@ -67,7 +67,7 @@ def _bit(number: npt.NDArray[np.int64]) -> Words:
 
 
 def _numbered(rows: int, sides: tuple[int, ...], words: int) -> npt.NDArray[np.int64]:
-    """Numbers of so many rows, of ``words`` in all, on a lattice of these sides across the rows, the first fastest."""
+    """Visiting numbers of rows, which have ``words`` words in all; ``sides`` across the rows, the first fastest."""
     left, phase = np.arange(rows), np.zeros(rows, np.int64)
     sides = (*sides[:-1], rows)
     bits = (-(-words // WIDTH) - 1).bit_length()
@@ -81,7 +81,7 @@ def _numbered(rows: int, sides: tuple[int, ...], words: int) -> npt.NDArray[np.i
 
 
 def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
-    """Rows of a model's lattice, or of sites in time; None where there are none."""
+    """Rows of a model's lattice, or of its sites in time; None if it has no rows."""
     lattice, sites = model.lattice, model.sites
     length = lattice.shape[0] if lattice else model.graph.slices
     if length < 3 or sites % length:
@@ -132,11 +132,11 @@ def rows_of(model: Ising, bonds: Bonds) -> Rows | None:
 
 
 FILE: Final = "clusters/houdayer.cu"
-THREADS: Final = 512  # of a block, at most
-COLUMNS: Final = 8  # of a block that turns squares, a sector of memory for each row
-MOST_PAIRS: Final = 8  # of a block whose warps have one each
-KEPT: Final = (1, 2, 4)  # words of a pair that a lane keeps in registers
-STATIC: Final = 1024  # bytes of shared memory that kernels take besides, at most
+THREADS: Final = 512  # most threads of a block
+COLUMNS: Final = 8  # columns of a block that transposes squares, a memory sector for each row
+MOST_PAIRS: Final = 8  # most pairs of a block, one per warp
+KEPT: Final = (1, 2, 4)  # numbers of words of a pair that a lane can keep in registers
+STATIC: Final = 1024  # most bytes of the kernels' other shared memory
 PAIRS: Final = struct_type(
     one=ADDRESS, other=ADDRESS, halvings=ADDRESS, of_replica=ADDRESS, keys=ADDRESS, count=np.uint32, replicas=np.uint32
 )
@@ -154,14 +154,14 @@ ROWS: Final = struct_type(
 
 
 def fast_path(model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
-    """The move of an engine's words where they lie; None where spins lie otherwise, as those of dense models."""
+    """Make the move of an engine's words in place; None for other layouts, such as dense models."""
     if not isinstance(parts.state, OrderedWords):
         return None
     return ClustersOnGpu(model, replicas, first_sample, parts, parts.state)
 
 
 class ClustersOnGpu:
-    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
+    """A ``FastPath`` of an engine; CuPy's present device and stream must be the engine's."""
 
     def __init__(self, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords) -> None:
         self._model, self._replicas, self._queue, self._words = model, replicas, parts.queue, words
@@ -180,7 +180,7 @@ class ClustersOnGpu:
         queue_steps(self._queue.stream, self._steps, {"holder": holder.data.ptr}, now)
 
     def _made(self, copies: int, temperatures: int) -> list[Step]:
-        """The kernels in their order with all arguments but those of a moment."""
+        """Return the kernels in order, with all arguments except the moment's."""
         queue, model, count = self._queue, self._model, copies // 2 * temperatures
         bonds = bonds_of(model)
         rows = rows_of(model, bonds)
@@ -207,7 +207,7 @@ class ClustersOnGpu:
         ]
 
     def _squares(self, rows: Rows | None) -> tuple[Any, int]:
-        """The spins both ways and the number of columns; sites stand in rows or in the order of the words."""
+        """Record of the spins in both orientations, and the number of columns; sites are in rows or in word order."""
         order, (samples, blocks, sites, _) = self._words.site_at, self._words.present.shape
         columns = len(rows.site_at) if rows else -(-sites // WIDTH)
         at = np.full(columns * WIDTH, NOBODY, np.uint32)
@@ -224,7 +224,7 @@ class ClustersOnGpu:
         ), columns  # fmt: skip
 
     def _in_rows(self, rows: Rows, over: int, drawing: dict[str, Any]) -> list[Step]:
-        """The kernels for lattices in rows: seeds, and clusters."""
+        """Return the kernels for lattices in rows: seeds, then clusters."""
         model, device, columns = self._model, self._queue.device, len(rows.site_at)
         samples, each, count = model.samples, len(rows.along) > 1, int(drawing["pairs"]["count"])
         words = -(-count // WIDTH)
@@ -250,7 +250,7 @@ class ClustersOnGpu:
         ]
 
     def _by_site(self, bonds: Bonds, drawing: dict[str, Any]) -> list[Step]:
-        """The kernel for all other graphs, whose sites stand in the order of the words."""
+        """Return the kernel for all other graphs, with sites in the words' order."""
         model, device, order = self._model, self._queue.device, self._words.site_at
         words = -(-int(drawing["pairs"]["count"]) // WIDTH)
         place, degree = place_of(order), np.diff(bonds.start)[:, order]

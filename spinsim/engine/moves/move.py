@@ -1,10 +1,10 @@
-"""Moves: what changes configurations between sweeps, on which path an engine applies it, and when a run does.
+"""Moves, which change configurations between sweeps: their interface, the path that applies them, and their times.
 
-A run has a list of moves, each with a number of sweeps; an engine has one verb for them, ``apply``. It takes the fast
-path that the move registers for the layout and device of its spins, if there is one, and else the plain path: the
-state is unpacked in host memory, moved and packed again (engine/given.py). A move is free to have no fast path, as
-those of users do. Random numbers are a pure function of the seed and of the numbers of sample, replica, time, move and
-draw, so that both paths, all devices and all ways to share a run out give the same bits.
+A run has a list of moves, each with a number of sweeps. An engine has one method for them, ``apply``. It takes the fast
+path that the move registers for the layout and device of the spins, if there is one. Otherwise it takes the plain path:
+the state is unpacked in host memory, moved and packed again (engine/given.py). A move may have no fast path, like the
+moves of users. Random numbers are a pure function of the seed and of the numbers of sample, replica, time, move and
+draw. So both paths, all devices and all ways to share out a run give the same bits.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from spinsim.packing import LANES, Packing
 
 MOST_MOVES: Final = 2**rng.PLANE_BITS
 MOST_DRAWS: Final = 2 * 2**rng.GROUP_BITS // LANES
-"""Random numbers that a replica can have at each time that a move is applied."""
+"""Most random numbers that a replica can draw in one application of a move."""
 OWN_MOVES: Final = {
     "houdayer": "spinsim.engine.moves.houdayer:Houdayer",
     "swendsen-wang": "spinsim.engine.moves.fortuin_kasteleyn.move:SwendsenWang",
     "wolff": "spinsim.engine.moves.fortuin_kasteleyn.move:Wolff",
     "seeded-clusters": "spinsim.engine.moves.fortuin_kasteleyn.move:SeededClusters",
 }
-"""Moves that a run may name without being given them, and where they are."""
+"""Moves that a run may name without passing an object, and their classes."""
 
 
 class Moment(NamedTuple):
     """One application of a move."""
 
-    # inverse temperatures of the engine's ladder, (temperatures,) or of two terms (temperatures, 2); a number where all
-    # replicas have it, which are copies of each other then
+    # inverse temperatures of the engine's ladder, (temperatures,) or, of two terms, (temperatures, 2). A number if all
+    # replicas have the same; they are then copies of each other
     beta: npt.NDArray[np.float64] | float
-    time: int  # how many times the move was applied before
+    time: int  # number of earlier applications of the move
     seed: int
-    number: int = 0  # of the move among those of the run
+    number: int = 0  # number of the move in the run's list
 
 
 @public
@@ -72,10 +72,10 @@ class Batch:
         self.time, self.seed, self._number, self._drawn = moment.time, moment.seed, moment.number, 0
 
     def uniform(self, count: int) -> npt.NDArray[np.uint64]:
-        """The next random 64-bit numbers of each replica, (samples, replicas, count).
+        """Return the next random 64-bit numbers of each replica, (samples, replicas, count).
 
         Raises:
-            InputError: for more than 2^26 numbers of a replica at a time.
+            InputError: for more than 2^26 numbers of a replica in one application.
         """
         samples, replicas, _ = self.spins.shape
         first, stop = self._drawn // 2, -(-(self._drawn + count) // 2)
@@ -94,13 +94,13 @@ class Batch:
 
 
 class Move(Protocol):
-    """A change of configurations that keeps Boltzmann's law.
+    """A change of configurations that preserves the Boltzmann distribution.
 
-    A move with kernels of its own has an attribute ``fast_paths`` too: by the layout of the spins and ``cpu`` or
-    ``cuda`` the name of a module, or ``module:function``. That function, by default ``fast_path``, makes a
+    A move with its own kernels also has an attribute ``fast_paths``. It maps the layout of the spins and ``cpu`` or
+    ``cuda`` to the name of a module, or ``module:function``. That function, by default ``fast_path``, makes a
     ``FastPath``, or None, from the model, the replicas, the number of the first sample in the whole run and the
-    ``CpuParts`` or ``CudaParts`` of an engine.
-    ``apply`` stays the plain path of all other layouts, and what fast paths are tested against.
+    ``CpuParts`` or ``CudaParts`` of an engine. ``apply`` is the plain path of all other layouts, and the reference for
+    tests of fast paths.
 
     Attributes:
         name: Name of the move in files.
@@ -108,30 +108,30 @@ class Move(Protocol):
 
     @property
     def name(self) -> str:
-        """By which files know the move."""
+        """Name of the move in files."""
 
     def apply(self, batch: Batch) -> None:
         """Change ``batch.spins`` in place."""
 
 
 def most_halvings(sites: int) -> int:
-    """The largest k of seeds that moves of clusters draw with probability 2^-k: about one of so many sites is left."""
+    """Largest k of seeds that cluster moves draw with probability 2^-k: about one seed per ``sites`` sites is left."""
     return max(1, (sites - 1).bit_length())
 
 
 FastPath = Callable[[Moment, Any], None]
-"""Moves the spins of an engine where they lie, at a moment: ``Batch.holder`` is an array on the engine's device."""
+"""Applies a move to an engine's spins in place, at a moment; ``Batch.holder`` is an array on the engine's device."""
 
 
 class FastPaths:
-    """The fast paths of an engine's moves, each made when it is first asked for."""
+    """Fast paths of an engine's moves, each made on first use."""
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
         self._made: dict[tuple[str, str], FastPath | None] = {}
 
     def of(self, move: Move) -> FastPath | None:
-        """Return the fast path of a move; None where it has none for such an engine."""
+        """Return the fast path of a move; None if it has none for this engine."""
         path = modules_of(move).get((self._packing, self._device))
         if path is None:
             return None
@@ -142,19 +142,19 @@ class FastPaths:
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:
-    """Return the modules of a move's fast paths by layout and device, of which most moves of users have none."""
+    """Return the modules of a move's fast paths by layout and device; most moves of users have none."""
     modules: Mapping[tuple[Packing, str], str] = getattr(move, "fast_paths", {})
     return modules
 
 
 class Moves:
-    """Moves between the sweeps of a run, each after every so many.
+    """Moves between the sweeps of a run, each applied after a fixed number of sweeps.
 
     Args:
-        unit: Sweeps between which nothing else can happen, such as those of a round of exchanges.
+        unit: Sweeps that cannot be interrupted, such as the sweeps of a round of exchanges.
 
     Raises:
-        InputError: for names that occur twice or cannot stand in a file, and for numbers of sweeps that are no
+        InputError: for names that occur twice or are not allowed in a file, and for numbers of sweeps that are not
             multiples of ``unit``.
     """
 
@@ -166,21 +166,21 @@ class Moves:
         self._moves, self._seed = tuple(moves), seed
 
     def until_next(self, done: int, most: int) -> int:
-        """Sweeps from ``done`` ones to the next move, at most ``most``."""
+        """Sweeps from sweep ``done`` to the next move, at most ``most``."""
         return min([most, *(every - done % every for _, every in self._moves)])
 
     def apply(self, engine: Any, done: int, beta: Any) -> None:
-        """Apply the moves that come after so many sweeps, in their order; ``beta`` is that of a ``Moment``."""
+        """Apply the moves that follow sweep ``done``, in their order; ``beta`` is as in ``Moment``."""
         for number, (move, every) in enumerate(self._moves):
             if done % every == 0:
                 engine.apply(move, Moment(beta, done // every - 1, self._seed, number))
 
 
 def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str) -> Sequence[tuple[Move, int]]:
-    """Moves that the configuration of a run names: as given, or found by their names where they are the program's own.
+    """Moves of a run's configuration: taken from ``given``, or made by name if they are spinsim's own.
 
     Raises:
-        InputError: for others than it names, and for none where it names a user's.
+        InputError: if ``given`` has other moves than the configuration names, or lacks a user's move.
     """
     told = text_of(given)
     users = {move.name: (move, every) for move, every in given}
@@ -199,11 +199,11 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
 
 
 def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
-    """Moves as the configuration of a run has them, such as ``row-reversal:10``; None where there are none.
+    """Moves in the form of a run's configuration, such as ``row-reversal:10``; None if there are none.
 
     Raises:
-        InputError: for names that occur twice, have a comma or colon or are those of other moves of the program, for
-            other numbers than whole ones from 1, and for too many moves.
+        InputError: for names that occur twice, contain a comma, colon or space, or belong to another of spinsim's
+            moves; for sweeps that are not whole numbers from 1; and for too many moves.
     """
     if not all(isinstance(one, tuple | list) and len(one) == 2 for one in moves):
         raise InputError("moves are pairs of a move and its sweeps apart: give such as [(ss.Wolff(), 10)]")

@@ -14,50 +14,51 @@ from spinsim.packing import LANES
 
 
 class Moves(NamedTuple):
-    """Copies of configurations, in the order of samples and, within each, of targets.
+    """Copies of configurations, in the order of samples and, within each sample, of targets.
 
     No source is a target, so that copies can be made in any order and in place.
     """
 
-    sample: npt.NDArray[np.int64]  # of each, int64
+    sample: npt.NDArray[np.int64]  # sample of each copy, int64
     source: npt.NDArray[np.int64]  # replica whose configuration is copied
-    target: npt.NDArray[np.int64]  # replica that it becomes
+    target: npt.NDArray[np.int64]  # replica that receives it
 
 
 def moves_of(parent: npt.NDArray[np.integer]) -> Moves:
-    """The copies after which each replica has the configuration of its parent, (samples, replicas).
+    """Return the copies that give each replica the configuration of its parent, (samples, replicas).
 
-    Who is anybody's parent is its own.
+    A replica that is a parent must be its own parent.
     """
     sample, target = np.nonzero(parent != np.arange(parent.shape[1]))
     return Moves(sample, parent[sample, target].astype(np.int64), target)
 
 
 def first_moves(moves: Moves, samples: int, blocks: int) -> npt.NDArray[np.int64]:
-    """The first of the moves to each block of 128 replicas of each sample, and how many there are: (parts + 1,)."""
+    """Number of the first move to each block of 128 replicas of each sample, then the number of moves: (parts + 1,)."""
     first = np.searchsorted(moves.sample * blocks + moves.target // LANES, np.arange(samples * blocks + 1))
     return np.asarray(first, np.int64)
 
 
-LEAST: Final = -700.0  # exponent of a weight, of which nothing is left beside 1
+LEAST: Final = -700.0  # exponent of a weight that is negligible beside 1
 _POWERS: Final = 0.5 ** np.arange(1024.0)
 
 
 @kernel
 def choose_parents(exponent, family, uniform, populations, parent, total, copied):  # type: ignore[no-untyped-def]
-    """Choose the parent of each replica, of populations one after the other, so many of each sample.
+    """Choose the parent of each replica, for consecutive populations, ``populations`` of each sample.
 
-    With the expected numbers of copies added up to x_i, replica i is copied as often as there are whole numbers n with
-    x_{i-1} <= n + uniform < x_i. Replicas are added up family by family, so that a family's copies are rounded
-    together. Who is copied keeps its place, and further copies go to the places of others in turn.
+    Let x_i be the cumulative expected numbers of copies. The number of copies of replica i is the number of integers n
+    with x_{i-1} <= n + uniform < x_i. The cumulative sum runs family by family, so that a family's copies are rounded
+    together. A replica with copies keeps its place; its further copies fill the places of replicas without copies in
+    turn.
 
     Args:
-        exponent: Of the weights, at most 0, (all populations, size).
-        family: Of each replica, a replica of its population by its number in the sample, likewise.
-        uniform: Between 0 and 1, (all populations,).
-        parent: Takes the parent of each replica by its number in the sample, (all populations, size).
-        total: Takes sums of weights, (all populations,).
-        copied: Takes how many are copied, likewise.
+        exponent: Exponents of the weights, at most 0, (all populations, size).
+        family: Family of each replica, named by a replica of its population (its number in the sample), same shape.
+        uniform: Numbers between 0 and 1, (all populations,).
+        parent: Output, the parent of each replica (its number in the sample), (all populations, size).
+        total: Output, sums of weights, (all populations,).
+        copied: Output, numbers of replicas with copies, same shape.
     """
     size = exponent.shape[1]
     weight, start = np.empty(size), np.empty(size + 1, np.int64)
@@ -100,16 +101,16 @@ def choose_parents(exponent, family, uniform, populations, parent, total, copied
 
 
 LANES_WORTH_THREADS: Final = 2**17
-"""Spins that are copied in about 100 microseconds, in which threads take their tasks over."""
+"""Spins copied in about 100 microseconds, the time in which threads take over their tasks."""
 
 REPLICA_PACKED: Final = 4
-"""Axes of replica-packed words; site-packed ones have six, with a row of words for each replica."""
+"""Axes of replica-packed words. Site-packed words have six axes, with a row of words for each replica."""
 _ONE = np.uint64(1)
 
 
 @kernel
 def copy_lanes(words, sample, source, target):  # type: ignore[no-untyped-def]
-    """Give replicas ``target`` the bits of ``source`` in words (samples, blocks, groups, 2)."""
+    """Copy the bits of replicas ``source`` to replicas ``target`` in words (samples, blocks, groups, 2)."""
     for i in range(source.size):
         origin, goal = words[sample[i], source[i] // 128], words[sample[i], target[i] // 128]
         from_half, to_half = source[i] // 64 % 2, target[i] // 64 % 2
@@ -121,7 +122,7 @@ def copy_lanes(words, sample, source, target):  # type: ignore[no-untyped-def]
 
 
 def copy_replicas(words: npt.NDArray[np.uint64], moves: Moves, threads: Threads) -> None:
-    """Make copies in the words of a snapshot, replica-packed or site-packed, which have the shapes of packing.py."""
+    """Copy configurations in the words of a snapshot, replica-packed or site-packed, with the shapes of packing.py."""
     samples, blocks = words.shape[:2]
     if words.ndim > REPLICA_PACKED:
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):

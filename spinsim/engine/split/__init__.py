@@ -1,1 +1,1 @@
-"""Samples shared out to several devices: which gets which, and the engine that is put together from theirs."""
+"""Sharing of samples among several devices: the share of each device, and the engine that combines their engines."""

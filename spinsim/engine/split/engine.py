@@ -1,8 +1,8 @@
-"""Engines put together from engines of parts, of this process and of other ranks.
+"""Engines that combine engines of parts, in this process and in other ranks.
 
-Random numbers depend on the numbers of a sample, a replica and a site in the whole run, so that each part moves its
-spins as one engine of all would. ``EngineOfParts`` says of each verb how parts share its argument and how their results
-become one. Parts are samples here, replicas in replicas.py, slabs in slabs.py.
+Random numbers depend on the numbers of sample, replica and site in the whole run, so that each part moves its spins
+like a single engine. ``EngineOfParts`` defines for each method how parts share its argument and how their results are
+combined. Parts are samples here, replicas in replicas.py, slabs in slabs.py.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Bits, packed_spins, unpacked_spins
 from spinsim.parallel.session import Kept, Place, Reply, answers
 
-Method = Callable[..., Any]  # a method of a protocol, which stands for that of any engine
+Method = Callable[..., Any]  # method of a protocol, which stands for the method of any engine
 
 Tuple = TypeVar("Tuple", bound=NamedTuple)
 
 
 class Part(NamedTuple):
-    """A part of a run, and where it is."""
+    """Part of a run, and its place."""
 
     place: Place  # where it is
-    engine: Any  # its engine, which stays there
+    engine: Any  # engine of the part, which stays at its place
     share: range  # numbers of its samples, or of its replicas
-    axis: int = 0  # axis of arrays (samples, replicas, ...) that is shared out
-    blocks: range = range(0)  # the same as blocks of replicas that stay together, where parts are replicas
+    axis: int = 0  # axis of arrays (samples, replicas, ...) that is divided
+    blocks: range = range(0)  # the share in blocks of replicas that stay together, if parts are replicas
 
     def own(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Entries of its samples or replicas in an array of all."""
+        """Return the entries of the part's samples or replicas in an array of all."""
         return cut(array, self.share, self.axis)
 
 
 class EngineOfParts(Engine):
-    """Common base of engines of parts, whatever is shared out."""
+    """Common base of engines of parts, for samples, replicas or slabs."""
 
-    axis = 0  # along which arrays of parts follow each other
+    axis = 0  # axis along which arrays of parts follow each other
     at_once = 1
 
     def __init__(self, model: Ising, replicas: int, parts: Sequence[Part]) -> None:
@@ -76,7 +76,7 @@ class EngineOfParts(Engine):
         return self._answers([part.place.request(timed, function, part.engine, *arguments) for part in self.parts])
 
     def _answers(self, replies: Iterable[Reply]) -> list[Any]:
-        """Results of all parts, while it is counted how long each was busy."""
+        """Collect the results of all parts, and add up the time that each was busy."""
         results: list[tuple[Any, float]] = answers(replies)
         self._busy += [seconds for _, seconds in results]
         return [outcome for outcome, _ in results]
@@ -88,12 +88,12 @@ class EngineOfParts(Engine):
         return self._of_each(own, done, method)
 
     def _of_each(self, own: Iterable[Any], function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Results of a function of an engine, some arguments and one that is each part's own."""
+        """Call a function of an engine at all parts, with shared arguments and one of ``own`` for each part."""
         each = zip(self.parts, own, strict=True)
         return self._answers([p.place.request(timed, function, p.engine, *arguments, mine) for p, mine in each])
 
     def _finished(self, begun: Sequence[Any]) -> list[Any]:
-        """Results of functions that parts have begun and kept."""
+        """Collect the results of functions that parts have begun and kept."""
         each = zip(self.parts, begun, strict=True)
         return self._answers([part.place.request(timed, finished, later) for part, later in each])
 
@@ -138,7 +138,7 @@ class EngineOfParts(Engine):
         }
 
     def part_rates(self) -> list[float]:
-        """Updates/ns of each part while it worked; nothing where a part is that of several devices."""
+        """Updates/ns of each part during its work; an empty list if a part has several devices."""
         if self.devices > len(self.parts):
             return []
         spins = self.model.samples * self.replicas * self.model.sites
@@ -147,7 +147,7 @@ class EngineOfParts(Engine):
         return [size * self._swept / max(busy, 1e-9) / 1e9 for size, busy in zip(sizes, self._busy, strict=True)]
 
     def _of_replica(self, method: Method, sample: int, replica: int) -> Any:
-        """Result of a method of the part that has this replica, which takes its numbers there."""
+        """Call a method of the part that has this replica, with the numbers in that part."""
         numbers = [sample, replica]
         k, numbers[self.axis] = where(self.parts, numbers[self.axis])
         part = self.parts[k]
@@ -163,7 +163,7 @@ class EngineOfParts(Engine):
 
 
 class SplitEngine(EngineOfParts):
-    """An ``Engine`` put together from engines of parts of its samples."""
+    """An ``Engine`` that combines engines of parts of its samples."""
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         self._do(Engine.set_ladder, beta, copies)
@@ -188,10 +188,10 @@ class SplitEngine(EngineOfParts):
         return joined(results, self.axis)._replace(spins=spins)
 
     def _reductions(self, reduction: Reduction | None, count: int) -> Sequence[Any]:
-        """The reductions of all parts, which are about to add so many measurements."""
+        """Return the reductions of all parts, which are about to add ``count`` measurements."""
         if reduction is None:
             return [None] * len(self.parts)
-        assert isinstance(reduction, SplitReduction)  # noqa: S101  (engines of parts make such)
+        assert isinstance(reduction, SplitReduction)  # noqa: S101  (engines of parts make this type)
         reduction.measurements += count
         return reduction.each
 
@@ -199,7 +199,7 @@ class SplitEngine(EngineOfParts):
         return SplitReduction(self.parts, reduced)
 
     def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move to the samples of each part where they are; a user's own may not be known there."""
+        """Apply a move to the samples of each part in place; a user's own move may not be known there."""
         if move.name in OWN_MOVES:
             self._do(Engine.apply, move, moment)
         else:
@@ -214,19 +214,19 @@ class SplitEngine(EngineOfParts):
 
 
 def cut(array: npt.NDArray[Any], share: range, axis: int) -> npt.NDArray[Any]:
-    """Entries of a share along the first axis of an array or the second."""
+    """Return the entries of a share along the first or second axis of an array."""
     mine = slice(share.start, share.stop)
     return array[:, mine] if axis else array[mine]
 
 
 def where(parts: Sequence[Part], number: int) -> tuple[int, int]:
-    """The part of a sample or replica, and its number there."""
+    """Return the part of a sample or replica, and its number in that part."""
     k = next(k for k, part in enumerate(parts) if number in part.share)
     return k, number - parts[k].share.start
 
 
 class SplitSpins(KeptSpins):
-    """Configurations of one moment, ``kept`` by each of the parts, where they stay."""
+    """Configurations of one moment, ``kept`` by each of the parts at its place."""
 
     def __init__(self, parts: Sequence[Part], kept: Sequence[Any], replicas: int) -> None:
         self._parts, self.kept = parts, kept
@@ -238,14 +238,14 @@ class SplitSpins(KeptSpins):
 
 
 class SplitSquares:
-    """``LocalSquares`` of an engine of parts, which add up where their configurations are."""
+    """``LocalSquares`` of an engine of parts; each part adds up its own configurations."""
 
     def __init__(self, parts: Sequence[Part], squares: Sequence[Any]) -> None:
         self._each = tuple(zip(parts, squares, strict=True))
 
     def add(self, spins: Spins, holder: npt.NDArray[np.int32]) -> None:
         """Add the configurations of a measurement of the same engine."""
-        assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have such)
+        assert isinstance(spins, SplitSpins)  # noqa: S101  (its measurements have this type)
         each = zip(self._each, spins.kept, strict=True)
         answers([part.place.request(done, own, LocalSquares.add, kept, part.own(holder)) for (part, own), kept in each])
 
@@ -257,7 +257,7 @@ class SplitSquares:
 
 
 def joined(results: Sequence[Tuple], axis: int) -> Tuple:
-    """Arrays of all parts, one after the other along an axis, and what is no array of the first."""
+    """Concatenate arrays of all parts along an axis; other values are taken from the first part."""
     fields: list[Any] = []
     for values in zip(*results, strict=True):
         first = values[0]
@@ -269,24 +269,24 @@ def joined(results: Sequence[Tuple], axis: int) -> Tuple:
 
 
 def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """The result of a function, and how many seconds it took without compiling."""
+    """Return the result of a function, and its time in seconds without compiling."""
     began = time.perf_counter() - compiling_seconds()
     results = function(*arguments)
     return results, time.perf_counter() - compiling_seconds() - began
 
 
 def done(thing: Any, method: Method, *arguments: Any) -> Any:
-    """The result of a method, of the object's own type."""
+    """Call the object's own method of the same name."""
     return getattr(thing, method.__name__)(*arguments)
 
 
 def begun(engine: Engine, method: Method, *arguments: Any) -> Kept:
-    """The same, which stays where it is."""
+    """Do ``done`` for an engine, and keep the result at its place."""
     return Kept(done(engine, method, *arguments))
 
 
 def finished(later: Callable[[], Any]) -> Any:
-    """Call a function; configurations of a measurement stay where they are."""
+    """Call a function; keep configurations of a measurement at their place."""
     results = later()
     if isinstance(results, LadderMeasurement):
         kept: Any = Kept(results.spins)
@@ -302,16 +302,16 @@ def _several_begun(
 
 
 class SplitReduction:
-    """A ``Reduction`` put together from those of parts, which have consecutive samples.
+    """A ``Reduction`` that combines reductions of parts, which have consecutive samples.
 
-    Every number belongs to one sample, so that the sums of all parts, one after the other, are those of one device.
+    Every number belongs to one sample, so that the concatenated sums of all parts equal the sums of one device.
     """
 
     def __init__(self, parts: Sequence[Part], reduced: Reduced) -> None:
         self.reduced, self.measurements, self._parts = reduced, 0, parts
         given = reduced.copies, reduced.places, reduced.terms, reduced.samples_in_run, reduced.energies or False
         replies = [part.place.request(_reduction, part.engine, *given) for part in parts]
-        self.each: list[Any] = answers(replies)  # those of parts, which stay there
+        self.each: list[Any] = answers(replies)  # reductions of parts, which stay at their places
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         states = self._all(Reduction.state)
@@ -325,7 +325,7 @@ class SplitReduction:
         self.measurements = int(arrays["measurements"][0])
 
     def lowest(self) -> LowestStates:
-        """Return the lowest states that measurements have met; those that are new come with it."""
+        """Return the lowest states of all measurements; new ones are transferred at once."""
         each = zip(self._parts, self.each, strict=True)
         lowest = answers([part.place.request(_lowest, own) for part, own in each])
         fresh: dict[int, Bits] = {}
@@ -345,7 +345,7 @@ class SplitReduction:
         self._all(Reduction.restore_lowest, lambda share: (energy[share], spins[share]))
 
     def _all(self, method: Method, of: Callable[[slice], tuple[Any, ...]] = lambda _: ()) -> list[Any]:
-        """Results of a method of each part's reduction, whose arguments are those ``of`` its samples."""
+        """Call a method of each part's reduction; ``of`` returns the arguments for its samples."""
         each = zip(self._parts, self.each, strict=True)
         shares = [slice(part.share.start, part.share.stop) for part in self._parts]
         replies = [p.place.request(done, own, method, *of(s)) for (p, own), s in zip(each, shares, strict=True)]
@@ -357,7 +357,7 @@ def _reduction(engine: Engine, copies: int, places: int, terms: Any, samples: in
 
 
 def _lowest(reduction: Reduction) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64], Bits, Kept]:
-    """Lowest energies, the samples that have found a lower one, these configurations as bits, and what finds others."""
+    """Lowest energies, samples with a lower state, these states as bits, and the function that finds states."""
     energy, spins, changed = reduction.lowest()
     rows = [packed_spins(spins(sample)) for sample in changed.tolist()]
     return energy, changed, np.array(rows, np.uint8), Kept(spins)

@@ -1,10 +1,10 @@
-"""An engine whose replicas of each sample are shared out to several devices, which exchange temperatures in one ladder.
+"""An engine whose replicas of each sample are shared by several devices, which exchange temperatures in one ladder.
 
-Random numbers depend on a replica's number in the whole run, so that each part moves its replicas as one engine of all
-would. In each round of exchanges all parts sweep at the places that they are given and count; from the energies of all
-replicas the exchange is computed here, as on one device. Temperatures move and configurations stay, so that the copies
-that a measurement compares may be on any two devices: it is made of the words of all parts by an engine of all
-replicas at the first part's place, which never sweeps. GPUs of one process exchange among themselves.
+Random numbers depend on a replica's number in the whole run, so that each part moves its replicas like a single engine.
+In each round of exchanges all parts sweep at their given places and count. The exchange is computed here from the
+energies of all replicas, as on one device. Temperatures move and configurations stay, so that a measurement may compare
+copies on any two devices. It is made from the words of all parts by an engine of all replicas at the first part's
+place, which never sweeps. GPUs of one process exchange among themselves.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from spinsim.model.ising import Ising
 if TYPE_CHECKING:
     from spinsim.engine.cuda import CudaEngine
 
-REPLICAS: Final = 1  # axis of what each replica has
+REPLICAS: Final = 1  # axis of data of each replica
 
 
 class HostLadder:
-    """Exchanges of all replicas that are made here, from the energies of all parts."""
+    """Exchanges of all replicas, made here from the energies of all parts."""
 
     def __init__(self, split: ReplicaSplit, ladder: Ladder, dynamics: Dynamics) -> None:
         self._split, self._tempering = split, CpuTempering(ladder, split.model, dynamics)
@@ -70,18 +70,18 @@ class HostLadder:
 
 
 class OnLadder(NamedTuple):
-    """Parts of an engine that is on a ladder."""
+    """Objects of an engine that is on a ladder."""
 
-    exchanges: HostLadder | GpuLadder  # of all replicas
-    whole: SplitEngine  # an engine of all replicas, which measures
+    exchanges: HostLadder | GpuLadder  # exchanges of all replicas
+    whole: SplitEngine  # engine of all replicas, which measures
 
 
 class ReplicaSplit(EngineOfParts):
-    """An ``Engine`` put together from engines of parts of its replicas.
+    """An ``Engine`` that combines engines of parts of its replicas.
 
     Args:
-        parts: All of them, in the order of their replicas.
-        make_whole: Makes an engine of all replicas at a place.
+        parts: All parts, in the order of their replicas.
+        make_whole: Function that makes an engine of all replicas at a place.
         on_gpus: True if all parts are on GPUs of this process.
     """
 
@@ -110,9 +110,9 @@ class ReplicaSplit(EngineOfParts):
             self._moved(count)
 
     def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
-        """Give each replica the configuration of its parent, (samples, replicas), who keeps its own.
+        """Give each replica the configuration of its parent, (samples, replicas); a parent must be its own parent.
 
-        Parents may be at any part, so that all words come here and go back.
+        Parents may be in any part, so that all words are transferred here and back.
         """
         saved = self.snapshot()
         words = np.array(saved["spins"], np.uint64)
@@ -120,20 +120,20 @@ class ReplicaSplit(EngineOfParts):
         self.restore(saved | {"spins": words})
 
     def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move in the memory of this process, where all replicas come together."""
+        """Apply a move in the memory of this process, which collects all replicas."""
         apply_in_host_memory(self, move, moment, self._dynamics.first_sample)
 
     def adopt_ladder(self, ladder: Ladder) -> None:
-        """Make parts ready for places on a ladder whose exchanges are made elsewhere."""
+        """Prepare parts for places on a ladder whose exchanges are made elsewhere."""
         self._do(KeepsPlaces.adopt_ladder, ladder)
 
     def sweep_at(self, place: npt.NDArray[np.int32], count: int) -> Counts:
-        """Sweep parts ``count`` times at places (samples, replicas) of that ladder; what is counted then."""
+        """Sweep parts ``count`` times at places (samples, replicas) of the adopted ladder, and return the counts."""
         counted: list[Counts] = self._of_each([part.own(place) for part in self.parts], _swept_at, count)
         return joined(counted, REPLICAS)
 
     def part_rates(self) -> list[float]:
-        """Updates/ns of each part while it worked; of GPUs that one thread asks on a ladder nobody knows."""
+        """Updates/ns of each part during its work; unknown for GPUs that one thread drives on a ladder."""
         return [] if self._on_gpus and self._ladder is not None else super().part_rates()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
@@ -203,7 +203,8 @@ def _swept_at(engine: KeepsPlaces, count: int, place: npt.NDArray[np.int32]) -> 
 class GpuLadder:
     """Exchanges of one sample's replicas on several GPUs, all queued by this thread.
 
-    It waits for none: a GPU whose queue is full goes on, as it waits only for what others have been asked for already.
+    The thread waits for no GPU. A GPU with a full queue continues, because it waits only for work already queued on
+    other GPUs.
     """
 
     def __init__(self, model: Ising, ladder: Ladder, engines: Sequence[CudaEngine]) -> None:
@@ -255,13 +256,13 @@ class GpuLadder:
                 engine.parts.sweeper.lay_tables()
 
     def show(self, whole: SplitEngine) -> None:
-        """Queue bringing an engine of all replicas, on the first of these GPUs, to the present state."""
+        """Queue copying the present state to an engine of all replicas, on the first of these GPUs."""
         shown: CudaEngine = whole.parts[0].engine.value
         queue, first = shown.parts.queue, 0
         for engine in self._engines:
             theirs, stream = engine.parts.state.present, engine.parts.queue.stream
             with engine.parts.queue.here():
-                swept = cupy.cuda.Event(disable_timing=True)  # which belongs to the present device
+                swept = cupy.cuda.Event(disable_timing=True)  # belongs to the current device
                 swept.record(stream)
             with queue.here():
                 taken = cupy.cuda.Event(disable_timing=True)
@@ -275,13 +276,13 @@ class GpuLadder:
 
 
 def _copy_replicas(engine: CudaEngine, spins: Any, first: int) -> int:
-    """Queue taking over the spins of replicas from a place on along their axis; returns how far they reach there.
+    """Queue copying the spins of replicas from number ``first`` on along their axis; return their extent on this axis.
 
-    The present device and stream of CuPy are the engine's.
+    CuPy's present device and stream must be the engine's.
     """
     state, stream = engine.parts.state, engine.parts.queue.stream
     count = int(spins.shape[state.replica_axis])
-    if state.replica_axis == 1:  # of one sample: all that follows lies together
+    if state.replica_axis == 1:  # Do ``done`` for an engine, and keep the result at its place.
         state.present[:, first : first + count].data.copy_from_device_async(spins.data, spins.nbytes, stream)
     else:
         here = cupy.empty(spins.shape, spins.dtype)

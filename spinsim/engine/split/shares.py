@@ -1,4 +1,4 @@
-"""Samples and replicas of each device, and the engines there."""
+"""Shares of samples and replicas of each device, and the engines there."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from spinsim.parallel.ranks import FIRST
 from spinsim.parallel.session import Here, InThread, Kept, Place, Reply, answers, others
 
 SHORTEST_CALL: Final = 2e5
-"""Nanoseconds that one GPU has for a sample, from one call of the host to the next, from which on several share it."""
+"""Work of one GPU on a sample between host calls, in nanoseconds, above which several GPUs share the sample."""
 
 
 class Work(NamedTuple):
-    """Work that is to be shared out."""
+    """Work to be shared out."""
 
     samples: int
-    replicas: int | None  # of each; None where that is not known yet
-    together: int  # consecutive ones that one device must have
-    call_time: float | None = None  # as ``call_time_of`` says
+    replicas: int | None  # replicas per sample; None if not known yet
+    together: int  # consecutive replicas that one device must have
+    call_time: float | None = None  # result of ``call_time_of``
 
 
 class Request(NamedTuple):
@@ -38,12 +38,12 @@ class Request(NamedTuple):
 
     dynamics: Dynamics
     threads: int | None
-    round_sweeps: int | None  # sweeps from one exchange or measurement to the next, None where this is not known
-    replicas: int  # of each sample in all, from which its update follows
+    round_sweeps: int | None  # sweeps from one exchange or measurement to the next, None if not known
+    replicas: int  # all replicas per sample, which determine the update
 
 
 def in_words(work: Work, device: str) -> str:
-    """Sentence on how much each device gets; empty where there is one device."""
+    """Describe in words how much each device gets; empty for one device."""
     devices, ranks = len(seats(device)), 1 + len(others())
     if devices == 1:
         return ""
@@ -68,32 +68,32 @@ def in_words(work: Work, device: str) -> str:
 
 
 def call_time_of(update: Update, sites: int, replicas: int | None, round_sweeps: int | None) -> float | None:
-    """Nanoseconds that one GPU has for a sample from one call of the host to the next; None where nobody knows."""
+    """Nanoseconds that one GPU needs for a sample from one call of the host to the next; None if unknown."""
     sweeps = round_sweeps if update.pace.in_one_call else 1
     return None if sweeps is None or replicas is None else sites * replicas * sweeps / update.pace.rate
 
 
 def _is_short(call_time: float | None) -> bool:
-    """Return whether GPUs that share a sample would take longer than one, as the host could not keep them busy."""
+    """Return True if several GPUs would take longer for a sample than one, as the host could not keep them busy."""
     return call_time is not None and call_time < SHORTEST_CALL
 
 
 def _either(least: int, most: int) -> str:
-    """Range of how many things a device gets, in words."""
+    """Describe the range of numbers of items per device in words."""
     if most <= least + 1:
         return f"{least}" if least == most else f"{least} or {most}"
     return f"{least} to {most}"
 
 
 def _shared_out(samples: int, seats: Sequence[Seat]) -> list[tuple[Sequence[Seat], range]]:
-    """Consecutive samples for each seat; where there are fewer samples, consecutive seats that share one out."""
+    """Consecutive samples for each seat; with fewer samples than seats, consecutive seats that share one sample."""
     if samples < len(seats):
         return [(seats[mine.start : mine.stop], range(k, k + 1)) for k, mine in enumerate(_cut(len(seats), samples))]
     return [([seat], mine) for seat, mine in zip(seats, _cut(samples, len(seats)), strict=True)]
 
 
 def _cut(things: int, parts: int) -> list[range]:
-    """Consecutive parts of so many things, as equal as can be."""
+    """Divide ``things`` items into consecutive parts of nearly equal size."""
     return [range(things * k // parts, things * (k + 1) // parts) for k in range(parts)]
 
 
@@ -101,9 +101,9 @@ def on_all_devices(
     model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool = True,
     round_sweeps: int | None = None,
 ) -> Engine:  # fmt: skip
-    """The engine of a model on all devices of this process and of the ranks that serve it.
+    """Create the engine of a model on all devices of this process and of the ranks that serve it.
 
-    Where there are fewer lattices than devices and ``slabs`` allows it, lattices are cut.
+    If there are fewer lattices than devices and ``slabs`` is True, lattices are cut.
     """
     given = seats_of_slabs(model, replicas, device) if slabs else []
     if given:
@@ -113,7 +113,7 @@ def on_all_devices(
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
-    """The engine of a model on all seats: samples are shared out first, then replicas."""
+    """Create the engine of a model on all seats: samples are shared out first, then replicas."""
     given = _shared_out(model.samples, seats)
     if len(given) == 1:
         return _of_replicas(given[0][0], model, replicas, request)
@@ -126,7 +126,7 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) ->
             places.append(mine[0].place)
             replies.append(_request_engine(mine[0], part, replicas, request._replace(dynamics=own)))
         else:
-            places.append(InThread())  # which waits for all of them
+            places.append(InThread())  # waits for all of them
             replies.append(
                 places[-1].request(_kept, _of_replicas, mine, part, replicas, request._replace(dynamics=own))
             )
@@ -135,12 +135,12 @@ def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) ->
 
 
 def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
-    """The engine of a model whose replicas are shared out, in blocks of those that stay together."""
+    """Create the engine of a model whose replicas are shared out, in blocks that stay together."""
     update = update_of(model, replicas)
     together, on_gpus = update.together, all(seat.gpu is not None for seat in seats)
     blocks = -(-replicas // together)
     if on_gpus and _is_short(call_time_of(update, model.sites, replicas, request.round_sweeps)):
-        blocks = 1  # as if they all stayed together
+        blocks = 1  # as if all replicas stayed together
     used = seats[:blocks]
     given = list(zip(used, _cut(blocks, len(used)), strict=True))
     first = given[0][0]
@@ -164,7 +164,7 @@ def _of_replicas(seats: Sequence[Seat], model: Ising, replicas: int, request: Re
 
 
 def _on_seat(seat: Seat, model: Ising, replicas: int, request: Request) -> Engine:
-    """The engine of a model on one seat: of this process itself, or as the only part of one."""
+    """Create the engine of a model on one seat: in this process, or as the only part of an engine of parts."""
     if seat.rank == FIRST:
         return _on_one(model, replicas, request, seat.gpu)
     kept = _request_engine(seat, model, replicas, request)()

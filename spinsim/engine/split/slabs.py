@@ -1,8 +1,8 @@
-"""An engine of lattices that are cut into slabs, one for each device, of this process and of other ranks.
+"""An engine of lattices that are cut into slabs, one per device, in this process and in other ranks.
 
-Random numbers depend on where a site is in the whole lattice, so that each slab moves its spins as one engine of the
-whole lattice would. Slabs see the layers beside them, which they exchange with each other or, where GPUs reach each
-other's memory, read there.
+Random numbers depend on a site's place in the whole lattice, so that each slab moves its spins like an engine of the
+whole lattice. Slabs need the layers beside them. They exchange these layers, or read them in place if GPUs can access
+each other's memory.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from spinsim.parallel.group import Each, Group, Member, Seat, make_group, togeth
 from spinsim.parallel.session import Kept
 
 SMALLEST: Final = 2**24
-"""Sites of a slab on a GPU from which on another GPU makes the run faster: waiting takes microseconds."""
+"""Fewest sites of a slab on a GPU for which one more GPU makes the run faster: waiting takes microseconds."""
 
-ROWS: Final = 3  # the axis of a snapshot's spins along which lattices are cut
+ROWS: Final = 3  # axis of a snapshot's spins along which lattices are cut
 
 
 def cuts(layers: int, slabs: int) -> list[range]:
-    """The layers of each slab: as equally many as there can be of pairs of layers."""
+    """Layers of each slab: pairs of layers, divided as equally as possible."""
     ends = [2 * (layers // 2 * k // slabs) for k in range(slabs + 1)]
     return [range(first, stop) for first, stop in pairwise(ends)]
 
 
 class SlabEngine(SplitEngine):
-    """An ``Engine`` put together from engines of slabs, without ladders of temperatures.
+    """An ``Engine`` that combines engines of slabs, without ladders of temperatures.
 
-    Slabs carry out a request together. GPUs may still have sweeps before them in which they wait for each other;
-    all else is asked for when they are done, as what the host has to wait for could keep one of them from beginning.
+    Slabs carry out a request together. GPUs may still have queued sweeps, in which they wait for each other. All other
+    requests are made after these sweeps, because a request for which the host waits could keep a GPU from starting.
     """
 
     def __init__(self, model: Ising, replicas: int, members: Sequence[Member], engines: Sequence[Any]) -> None:
@@ -59,13 +59,13 @@ class SlabEngine(SplitEngine):
         return together(self._members, _of_engine, function, self._engines, *arguments)
 
     def _do(self, method: Method, *arguments: Any) -> list[Any]:
-        """Results of a method for each slab; all but sweeps are asked for when sweeps are done."""
+        """Call a method for each slab; all requests but sweeps are made when sweeps are done."""
         if method not in (Engine.sweep, Engine.wait):
             self.wait()
         return super()._do(method, *arguments)
 
     def part_rates(self) -> list[float]:
-        """Nothing: slabs wait for each other while they work, so that no device has a rate of its own."""
+        """Return no rates: slabs wait for each other during their work, so that no device has its own rate."""
         return []
 
     def begin_counts(self) -> Callable[[], Counts]:
@@ -77,7 +77,7 @@ class SlabEngine(SplitEngine):
         return np.concatenate(self._do(Engine.spins, sample, replica))
 
     def bits(self, sample: int, replica: int) -> Bits:
-        """One configuration as bits: slabs have whole rows, of multiples of 256 sites."""
+        """Return one configuration as bits; slabs have whole rows, of multiples of 256 sites."""
         return np.concatenate(self._do(Engine.bits, sample, replica))
 
     def copy_from(self, parent: npt.NDArray[np.integer]) -> None:
@@ -85,11 +85,11 @@ class SlabEngine(SplitEngine):
         self.wait()
 
     def apply(self, move: Move, moment: Moment) -> None:
-        """Apply a move in the memory of this process: a slab knows only its part of a lattice."""
+        """Apply a move in the memory of this process, because a slab has only a part of a lattice."""
         apply_in_host_memory(self, move, moment)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Refuse, as exchanges would wait for the energies of all slabs.
+        """Refuse a ladder, because exchanges would wait for the energies of all slabs.
 
         Raises:
             InputError: always.
@@ -106,14 +106,14 @@ class SlabEngine(SplitEngine):
         self._do(Engine.restore, Each(snapshot_of(words, self.half_sweep, 0, None) for words in own))
 
     def _rows(self, rows: int) -> list[slice]:
-        """The rows of each slab among those of all planes."""
+        """Return the rows of each slab, numbered through all planes."""
         layers = _layers(self.model)
         a_layer = rows // layers
         return [slice(a_layer * one.start, a_layer * one.stop) for one in cuts(layers, len(self._members))]
 
 
 def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
-    """The devices that get slabs of a model's lattices; none where they have whole lattices, or not all have any."""
+    """Devices that get slabs of a model's lattices; empty if lattices stay whole, with or without idle devices."""
     there, lattices = seats(device), model.samples * replicas
     if not _can_be_cut(model, replicas, len(there)):
         return []
@@ -124,7 +124,7 @@ def seats_of_slabs(model: Ising, replicas: int, device: str) -> list[Seat]:
 
 
 def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
-    """Sentence on how devices share out the lattices of a model; empty where each has whole ones."""
+    """Describe in words how devices share the lattices of a model; empty if each device has whole ones."""
     given, there, lattices = seats_of_slabs(model, replicas, device), seats(device), model.samples * replicas
     if not _can_be_cut(model, replicas, len(there)):
         return ""
@@ -140,14 +140,14 @@ def slabs_in_words(model: Ising, replicas: int, device: str) -> str:
 
 
 def _can_be_cut(model: Ising, replicas: int, devices: int) -> bool:
-    """Return whether there are fewer lattices than devices, of an update that moves slabs, whose layers fill groups."""
+    """Return True if there are fewer lattices than devices, layers fill groups, and the update supports slabs."""
     lattice, are_few = model.lattice, model.samples * replicas < devices
     fills = lattice is not None and lattice.rows_can_be_packed
     return are_few and fills and choose(ModelSizes(model), replicas).in_slabs
 
 
 def _layers(model: Ising) -> int:
-    assert model.lattice is not None  # noqa: S101  (``_can_be_cut`` has looked)
+    assert model.lattice is not None  # noqa: S101  (checked by ``_can_be_cut``)
     return model.lattice.shape[-1]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AnnealJob(Job):
-    """Annealing."""
+    """The job of annealing."""
 
     name = "anneal"
     a_run = "an anneal run"

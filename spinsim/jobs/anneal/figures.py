@@ -33,10 +33,10 @@ from spinsim.model.lattice import Lattice
 from spinsim.observables.table import SYMBOLS, TABLE
 
 Array = npt.NDArray[np.float64]
-_THIN: Final = 15  # ratio of sides beyond which the short one has no room for tick labels
+_THIN: Final = 15  # ratio of sides above which the short one has no room for tick labels
 _TALLEST: Final = 7.0  # inches
 _MOST_DRAWN: Final = 2**26  # sites
-_LEVELS: Final = 80  # bins of a landscape
+_LEVELS: Final = 80  # largest number of bins in a landscape
 _FROZEN: Final = (
     "The specific heat is left out at {} of {} steps, where it is not the slope of the energy: the replicas have "
     "frozen."
@@ -69,14 +69,14 @@ def cut_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
 
 
 def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperFigure:
-    """Energy and specific heat per site and the order parameter against temperature, with standard errors.
+    """Draw energy and specific heat per site and the order parameter against temperature, with standard errors.
 
-    The order parameter is mean |m_s| of antiferromagnets, else mean |m| where something favours parallel spins; a
-    glass and a MaxCut instance have none. Runs at one temperature are drawn against the step number. A square
-    ferromagnet in zero field comes with the exact curves of the infinite lattice. Specific heats that are not the slope
-    of the energy are left out, and those far above it where that could not be tested are marked "off scale". A run in a
-    field that changes has its energy and m, with its sign, against the field, a quantum anneal the energies of its
-    slices against the transverse field.
+    The order parameter is mean |m_s| for antiferromagnets, else mean |m| if parallel spins are favoured; glasses and
+    MaxCut instances have none. Runs at one temperature are drawn against the step number. For a square ferromagnet in
+    zero field, the exact curves of the infinite lattice are added. Specific heats that differ from the slope of the
+    energy are left out. If the slope could not be tested, values far above it are marked "off scale". For a changing
+    field, energy and signed m are drawn against the field; for a quantum anneal, energies of slices against the
+    transverse field.
     """
     model, temperature, text = result.model, result.temperature, paper.replicas_text(result)
     check_begun(model, len(temperature))
@@ -104,7 +104,7 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
             for ax in figure.axes:
                 ax.set_xlim(-margin, len(x) - 1 + margin)
                 paper.tick_integers(ax.xaxis)
-        elif result.family is not None and result.field is None:  # from infinite temperature on
+        elif result.family is not None and result.field is None:  # populations begin at infinite temperature
             figure.axes[-1].set_xscale("log")
     quantities = [next(one.caption for one in TABLE if one.name == name) for name in names]
     bars = f"{paper.BARS[:-1]} {_entries(result)}."
@@ -119,13 +119,13 @@ def thermodynamics_figure(result: AnnealResult, style: str = "single") -> PaperF
 
 
 def _estimate(row: Row) -> Estimate:
-    """Return the averages of a row; where replicas do not differ there is no error, and the bar has no length."""
+    """Return the averages of a row; if replicas do not differ, the error is unknown and the bar has no length."""
     is_known = np.isfinite(row.value)
     return Estimate(row.value, np.nan_to_num(row.error), np.zeros(len(row.value)), is_known)
 
 
 def _order(model: Ising, rows: Sequence[Row]) -> list[str]:
-    """Return the name of the order parameter that is printed, if the model has one."""
+    """Return the name of the printed order parameter in a list, which is empty if the model has none."""
     names = [row.key for row in rows if row.label and row.key in ("abs_magnetization", "abs_staggered_magnetization")]
     if model.maxcut_weight is not None or (names == ["abs_magnetization"] and not favours_parallel_spins(model)):
         return []
@@ -133,7 +133,7 @@ def _order(model: Ising, rows: Sequence[Row]) -> list[str]:
 
 
 def _say_why_empty(ax: Axes, replicas: int) -> None:
-    """Say in the panel of the specific heat why it shows none."""
+    """Write the reason for an empty specific heat into its panel."""
     why = "undefined for a single replica" if replicas == 1 else "nowhere the slope of the energy"
     ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center")
     ax.set_yticks([])
@@ -151,7 +151,7 @@ def _entries(result: AnnealResult) -> str:
 
 
 def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
-    """Energies of the replicas of one sample over the schedule: their distribution at each step, mean and lowest."""
+    """Draw the energies of the replicas of one sample over the schedule: distribution at each step, mean and lowest."""
     model, steps = result.model, len(result.energy)
     check_begun(model, steps)
     _check_sample(result, sample)
@@ -167,7 +167,7 @@ def landscape_figure(result: AnnealResult, sample: int = 0, style: str = "single
         x, abscissa = np.arange(steps, dtype=np.float64), "step number"
     levels = np.unique(energy)
     width = np.diff(levels).min(initial=np.inf) if len(levels) > 1 else 1.0
-    width *= max(1, math.ceil((levels[-1] - levels[0]) / (_LEVELS * width)))  # bins hold equally many levels
+    width *= max(1, math.ceil((levels[-1] - levels[0]) / (_LEVELS * width)))  # the same number of levels in each bin
     edges = levels[0] + width * (np.arange((levels[-1] - levels[0]) // width + 3) - 0.5)
     counts = np.array([np.histogram(row, edges)[0] for row in energy])
     shades = LinearSegmentedColormap.from_list("shades", ["white", BLUE])
@@ -199,15 +199,15 @@ def _check_sample(result: AnnealResult, sample: int) -> None:
 
 
 def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "single") -> PaperFigure:
-    """The state of lowest energy met by one sample: a picture, a strip for a chain, one layer of three axes or more."""
+    """Draw the lowest state of one sample: a picture, a strip for a chain, or one layer from three dimensions on."""
     reason = why_no_configuration(result, sample)
     if reason:
         raise InputError(reason)
     model, lattice = result.model, result.model.embedding
-    assert lattice is not None  # noqa: S101  (a reason above)
+    assert lattice is not None  # noqa: S101  (implied by the check above)
     with matplotlib.style.context(PAPER):
         figure = _draw_spins(lattice, result.best_spins[sample], style)
-        figure.draw_without_rendering()  # one pass of the layout misjudges axes of fixed aspect; saving is the second
+        figure.draw_without_rendering()  # fixed aspects require two layout passes; saving is the second
     of = f"sample {sample} of {model.name}" if model.samples > 1 else model.name
     layer = rf", layer ${_layer(lattice)}$ of ${paper.sides(lattice)}$" if lattice.dimension > 2 else ""
     figure.caption = (
@@ -218,10 +218,10 @@ def configuration_figure(result: AnnealResult, sample: int = 0, style: str = "si
 
 
 def why_no_configuration(result: AnnealResult, sample: int = 0) -> str:
-    """Reason for which there is no lowest state to draw, in a sentence; empty where there is one.
+    """Return in a sentence why there is no lowest state to draw; empty if there is one.
 
-    There is none without a lattice, of a run that was killed before it stored one, and where all spins that would be
-    drawn are equal.
+    There is none without a lattice, for a run that was killed before it stored one, and if all spins in the picture
+    are equal.
     """
     model, lattice = result.model, result.model.embedding
     if lattice is None:
@@ -246,7 +246,7 @@ def _layer(lattice: Lattice) -> str:
 
 
 def _draw_spins(lattice: Lattice, spins: npt.NDArray[np.int8], style: str) -> PaperFigure:
-    """The sites of the first layer, x to the right and y upwards: squares, or discs where axes have other angles."""
+    """Draw the sites of the first layer, x to the right, y upwards: squares, or discs for axes at other angles."""
     width, height = lattice.shape[0], (*lattice.shape, 1)[1]
     chain = lattice.dimension == 1
     if not lattice.joins_layers:

@@ -1,4 +1,4 @@
-"""Reports of annealing runs, before they begin, when they are done and by ``show``; their tables; success."""
+"""Reports of annealing runs: before the run, at its end and for ``show``; tables; success probabilities."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def describe(plan: AnnealPlan) -> str:
 
 
 def _search(plan: AnnealPlan) -> str:
-    """Returns how often it is annealed, in words that follow how once; empty where that is once."""
+    """Return the number of anneals in words, to follow the description of a single anneal; empty for one anneal."""
     a = plan.config.anneal
     most = "" if a.anneals in (None, 1) else f"at most {a.anneals} times" if a.ends_early else f"{a.anneals} times"
     ends = goal(a.target, a.time_limit, plan.model)
@@ -76,7 +76,7 @@ def show(path: Path, result: AnnealResult) -> Report:
     anneals, steps = result.anneals, len(result.energy)
     planned = _planned(result) if anneals is None else None
     rows = reports.head_of_steps(path, result, result.energy.shape[2], steps, planned)
-    if anneals is not None:  # of which the steps are those of the first anneal
+    if anneals is not None:  # the steps are those of the first anneal
         verdict = anneals.verdict(result.model, result.lowest_energy.min(axis=1)) if result.finished else ""
         rows.append(Row("Anneals", f"{anneals.done} in {anneals.elapsed:.3g} s"))
         rows += [Row("Target", verdict)] if verdict else []
@@ -109,7 +109,7 @@ def _planned(result: AnnealResult) -> int:
 
 
 def _numbers(result: AnnealResult, averages: Columns | None) -> list[Row]:
-    """Returns rows for ``--json`` alone."""
+    """Return rows that only ``--json`` prints."""
     last = None if averages is None else float(result.energy[-1].mean()) / result.model.sites
     numbers: dict[str, Any] = {
         "steps": len(result.energy),
@@ -126,7 +126,7 @@ def _success(result: AnnealResult) -> list[Row]:
 
 
 def _omissions(result: AnnealResult, averages: list[Row]) -> list[str]:
-    """Returns why some columns of the averages have no value or no error."""
+    """Return the reasons why some columns of the averages have no value or no error."""
     columns, lines = columns_of(averages), []
     of_replicas = np.isnan(columns["energy_per_site_error"]).any() and result.family is None
     if of_replicas and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
@@ -136,13 +136,13 @@ def _omissions(result: AnnealResult, averages: list[Row]) -> list[str]:
             "-: C/N from the scatter of energies is not their slope dE/dT: the replicas were out of equilibrium"
         )
     missing = np.isnan(columns.get("free_energy_per_site_error", [0.0]))
-    if missing.any() and not missing[-1]:  # else the rows of the last step say so
+    if missing.any() and not missing[-1]:  # otherwise the rows of the last step report it
         lines += [f"(?): {_no_errors(result.families.number.shape[2])}"]
     return lines
 
 
 def _last_step(result: AnnealResult) -> list[Row]:
-    """Returns free energy, entropy and families of a population run after its last step."""
+    """Return free energy, entropy and families of a population run after its last step."""
     last = with_rows(result, slice(-1, None))
     averages = _of_populations(last)
     free, disorder = (replace(row.at(0), unit="per site") for row in averages[:2])
@@ -175,21 +175,21 @@ def _span(values: npt.NDArray[Any]) -> str:
 
 @dataclass(frozen=True)
 class Success:
-    """Success of anneals of one length with one target."""
+    """Success of anneals of one length for one target."""
 
     sweeps: int  # sweeps of an anneal
     replicas: int  # replicas side by side
-    anneals: int  # how many there were
+    anneals: int  # number of anneals
     of_replica: Estimate | None
-    """Probability that a replica meets the target in an anneal; None of populations, whose replicas are not
-    independent, and of a search that stopped at its first success, which tells nothing of it."""
-    of_anneal: Estimate | None  # probability that any of its replicas succeeds; None of such a search
-    seconds: float  # mean time of a whole anneal; of such a search, of those that missed the target
-    tts: Estimate | None  # time in which anneals, one after the other, meet the target with 99 %; None of such a search
+    """Probability that a replica meets the target in an anneal. None for populations, whose replicas are not
+    independent, and for a search that stopped at its first success, which does not determine the probability."""
+    of_anneal: Estimate | None  # probability that at least one replica succeeds; None for such a search
+    seconds: float  # mean time of a whole anneal; for such a search, of the anneals that missed the target
+    tts: Estimate | None  # time in which repeated anneals meet the target with probability 99 %; None for such a search
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The same for JSON, which knows no infinity: None stands for it."""
+        """All numbers for JSON, with None instead of infinity, which JSON lacks."""
         named = {"p_of_replica": self.of_replica, "p_of_anneal": self.of_anneal, "time_to_solution": self.tts}
         counts = {"anneals": self.anneals, "sweeps": self.sweeps, "replicas": self.replicas}
         return (
@@ -216,13 +216,14 @@ class Success:
 def success_of(
     model: Ising, anneals: Anneals | None, target: float | None = None, independent: bool = True
 ) -> Success | None:
-    """Success of the longest anneals of a search, with its own target by default; None without one, or of many samples.
+    """Return the success of the longest anneals of a search, by default for its own target.
 
-    A search that ended with its target stopped at its first success, so that the share of its anneals that met it is no
-    probability, nor is that of any other target: it is told how many there were, if there was a whole one of that
-    length before.
+    None without a target, for several samples, and without a whole anneal of this length.
 
-    Replicas of populations are not ``independent``, so that their anneals count as a whole.
+    A search that stopped at its first success has no success probability: its share of successful anneals is biased,
+    for any target. Only the number of its anneals is then reported, if a whole one of this length came before.
+
+    If replicas are not ``independent``, as in populations, each anneal counts as one trial.
     """
     if anneals is None or (target is None and anneals.target is None) or model.samples > 1 or not len(anneals.sweeps):
         return None
@@ -257,10 +258,10 @@ def columns(result: AnnealResult, by: str) -> Columns:
 
 
 def averages_by_step(result: AnnealResult) -> list[Row]:
-    """Returns the averages after each step as columns of a table; those with a label are printed."""
+    """Return the averages after each step as columns of a table; only columns with a label are printed."""
     temperature = Row("T", result.temperature, key="temperature")
     if result.gamma is not None:
-        assert result.mean_slice_energy is not None  # noqa: S101  (it is a quantum anneal)
+        assert result.mean_slice_energy is not None  # noqa: S101  (set in quantum anneals)
         best, mean = (mean_of_replicas(one / result.model.sites) for one in (result.energy, result.mean_slice_energy))
         return [
             Row("Gamma", result.gamma, key="gamma"),

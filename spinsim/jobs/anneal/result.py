@@ -40,20 +40,20 @@ OF_ANNEALS: Final = (
     Series("planned", ("anneal",), np.int64, "sweeps of the whole anneal"),
     Series("seconds", ("anneal",), np.float64, "time of the anneal", "s"),
 )
-"""Recorded of each anneal."""
+"""Series with one row for each anneal."""
 
 
 @dataclass(frozen=True)
 class Anneals(Outcome):
-    """The anneals of a search, of which the first is the run of the same settings without a search.
+    """The anneals of a search. The first anneal equals the run of the same settings without a search.
 
-    ``done`` counts those too that are not in these arrays: of very many the first are recorded.
+    ``done`` counts all anneals; if there are very many, these arrays hold only the first ones.
 
     Attributes:
-        energy: Lowest energy that each replica met in each anneal, (anneals, samples, replicas), of the Ising model.
-        sweeps: Sweeps of each, ``int64`` (anneals,): fewer than ``planned`` where the search ended within it.
-        planned: Sweeps that each has when it goes on to its end, likewise.
-        seconds: Time of each, without the compiling of kernels, (anneals,).
+        energy: Lowest energy of the Ising model that each replica met in each anneal, (anneals, samples, replicas).
+        sweeps: Sweeps of each anneal, ``int64`` (anneals,): fewer than ``planned`` if the search ended within it.
+        planned: Planned sweeps of each anneal, ``int64`` (anneals,).
+        seconds: Duration of each anneal, not counting the compiling of kernels, (anneals,).
     """
 
     UNIT: ClassVar[str] = "anneal"
@@ -75,22 +75,22 @@ class Anneals(Outcome):
 
     @property
     def whole(self) -> npt.NDArray[np.bool_]:
-        """Marks of the anneals that went on to their end, (anneals,)."""
+        """Mask of the anneals that reached their end, (anneals,)."""
         return np.asarray(self.sweeps == self.planned)
 
     def hits(self, model: Ising, target: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
-        """Number of replicas that met a target, by default that of the search, in each anneal, (anneals, samples)."""
+        """Number of replicas that met a target in each anneal, (anneals, samples); by default the search's target."""
         given = self.target if target is None else as_floats(target, "target")
         wanted = np.atleast_1d(np.asarray(given, np.float64))
         hits = [reached(model, energy, wanted).sum(axis=1) for energy in self.energy]
         return np.asarray(hits, np.int64).reshape(len(self.energy), -1)
 
 
-STATES: Final = f"{MEASUREMENTS}/best_states"  # the path of the lowest states of all replicas
+STATES: Final = f"{MEASUREMENTS}/best_states"  # path of the lowest states of all replicas
 
 
 def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict[str, npt.NDArray[Any]]:
-    """Arrays with a row for each anneal, of these samples and replicas, by the names of series."""
+    """Arrays with a row for each anneal, by the names of series; ``shape`` is (samples, replicas)."""
     each: dict[str, npt.NDArray[Any]] = {}
     for k, series in enumerate(OF_ANNEALS):
         each[series.name] = np.empty((len(anneals), *shape[: len(series.axes) - 1]), series.dtype)
@@ -118,7 +118,7 @@ PART_OF: Final = {name: name for name in ("field", "gamma", "staggered_magnetiza
     "population_free_energy": "family",
     "parents": "family",
 }
-"""Series that not all runs have, each with the one that a run has if it has it."""
+"""Optional series, each with the part of a run that it belongs to."""
 
 
 def anneal_contents(
@@ -128,7 +128,7 @@ def anneal_contents(
     states_of: int = 0,
     populations: int = 0,
 ) -> Record:
-    """Returns a record with a row to come after each temperature of the schedule, or each transverse field."""
+    """Return an empty record, with a row to come for each temperature, or each transverse field, of the schedule."""
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]
     if "gamma" in parts:
         best = "total energy of the best slice"
@@ -147,32 +147,32 @@ class AnnealResult(Annealed):
     """Measurements of an annealing run.
 
     Attributes:
-        model: Model that was simulated.
+        model: The simulated model.
         temperature: In the unit of the couplings, shape (steps,).
         energy: Totals after each step, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
-        best_energy: Lowest energy met, (samples, replicas), of the Ising model: without ``model.offset``, which
-            ``best.energy`` has.
-        best_spins: State of lowest energy met, ``int8`` (samples, sites). Of large lattices ``packing.States``, which
-            unpack the states that are read.
+        best_energy: Lowest energy of the Ising model that was met, (samples, replicas). It excludes
+            ``model.offset``; ``best.energy`` includes it.
+        best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``packing.States``,
+            which unpacks states when they are read.
         field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``
             but not of ``best_energy``. None if no field changed.
         staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
             ``magnetization``. None if the lattice is not bipartite, and in older files.
-        gamma: Transverse field of each step of a quantum anneal, (steps,), else None. In a quantum anneal energies,
+        gamma: Transverse field of each step of a quantum anneal, (steps,), else None. In a quantum anneal, energies,
             sums of spins, lowest states and configurations are those of the best slice of each replica.
         mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape of ``energy``.
-        family: Replica at infinite temperature from which each replica of a population run descends, ``int32``, of the
-            shape of ``energy``; None in other runs.
+        family: Ancestor at infinite temperature of each replica of a population run, as a replica number,
+            ``int32``, of the shape of ``energy``; None in other runs.
         population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
-        parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64`` (steps,
-            samples, populations).
-        best_states: State of lowest energy of each replica, a bit a spin (``spinsim.packing``), (samples, replicas,
-            bytes); None without ``best_states``. ``solutions`` has them as values.
+        parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64``
+            (steps, samples, populations).
+        best_states: State of lowest energy of each replica, one bit per spin (``spinsim.packing``), (samples,
+            replicas, bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
-        anneals: All anneals of a search, the first of which has the series above; None for a single anneal.
-        record: All of the run as named arrays, as its file has it.
-        measured: Observables of your own by name, each (steps, samples, replicas) or with more axes.
+        anneals: All anneals of a search; the series above belong to the first one. None for a single anneal.
+        record: The whole run as named arrays, as stored in its file.
+        measured: User-defined observables by name, each (steps, samples, replicas) or with more axes.
     """
 
     job = "anneal"
@@ -198,7 +198,7 @@ class AnnealResult(Annealed):
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
-        """Lowest energy met, (samples, replicas); of a killed run what its steps tell, empty if there are none."""
+        """Lowest energy met, (samples, replicas); for a killed run from its finished steps, empty if there are none."""
         if np.isfinite(self.best_energy).all():
             return self.best_energy
         return self.energy.min(axis=0) if len(self.energy) else np.empty((0, 0))
@@ -208,22 +208,22 @@ class AnnealResult(Annealed):
         """Best cut of a MaxCut instance.
 
         Raises:
-            InputError: where the model is none.
+            InputError: if the model is not a MaxCut instance.
         """
         return float(self.model.cut(self.lowest_energy.min()))
 
     @property
     def free_energy(self) -> npt.NDArray[np.float64]:
-        """Free energy -T ln Z of each step and sample by all of its populations, (steps, samples).
+        """Free energy -T ln Z of each step and sample, from all populations together, (steps, samples).
 
         Raises:
-            InputError: where no population was resampled.
+            InputError: if no population was resampled.
         """
         return self.populations.free_energy()[0]
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Standard error of ``free_energy``; NaN where few families or populations are left, as of averages."""
+        """Standard error of ``free_energy``; NaN if few families or populations are left, as for averages."""
         return self.populations.free_energy()[1]
 
     @property
@@ -231,7 +231,7 @@ class AnnealResult(Annealed):
         """Number, mean square size and entropy of the families of each population, (steps, samples, populations).
 
         Raises:
-            InputError: where no population was resampled.
+            InputError: if no population was resampled.
         """
         return self.populations.families()
 
@@ -240,7 +240,7 @@ class AnnealResult(Annealed):
         """Averages, free energies and entropies of a population run, with errors.
 
         Raises:
-            InputError: where no population was resampled.
+            InputError: if no population was resampled.
         """
         if self.family is None:
             raise MissingError("the run has resampled no population: anneal with populations")
@@ -263,7 +263,7 @@ class AnnealResult(Annealed):
 
 
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
-    """Returns a run with some of its rows alone, by numbers or a slice, and without configurations."""
+    """Return a run with only some of its rows, by numbers or a slice, and without configurations."""
     group = result.record.group(MEASUREMENTS)
     rows = {name: one.values[which] for name, one in group.arrays.items() if has_rows(one)}
     some = result.record.replaced({f"{MEASUREMENTS}/{name}": values for name, values in rows.items()})
@@ -272,14 +272,14 @@ def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
 
 
 def read(record: Record, model: Ising) -> AnnealResult:
-    """Returns the run of a record."""
+    """Return the result of a record."""
     group = record.group(MEASUREMENTS)
     best_energy, best_spins = best_in(record, model.sites)
     return AnnealResult(
         model=model,
         record=record,
         best_energy=best_energy,
-        best_spins=cast("Any", partial(as_shown, best_spins, model)),  # unpacked when asked for
+        best_spins=cast("Any", partial(as_shown, best_spins, model)),  # unpacked on access
         **{one.name: np.asarray(group[one.name]) for one in _SERIES if one.name in group},
         best_states=record.get(STATES),
         configurations=configurations_in(record),

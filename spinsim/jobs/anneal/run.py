@@ -61,13 +61,13 @@ from spinsim.store.contents import MEASUREMENTS, Arrays, arrays_of_best
 
 Array = npt.NDArray[np.float64]
 
-_BYTES_A_STEP: Final = 24  # of a replica: energy and sums of spins
-POPULATION: Final = 4096  # least replicas of a sample of a population run that is not told, as families die out
+_BYTES_A_STEP: Final = 24  # per replica: energy and sums of spins
+POPULATION: Final = 4096  # default least number of replicas of a sample in a population run, as families die out
 _MOST_REPLICAS: Final = int(settings_of(RunSettings)["replicas"].high or 0)
 
 
 class OfSlices(ModelSizes):
-    """The ``Sizes`` of space and time with two terms, from the model in space, as ``model.trotter`` makes it."""
+    """The ``Sizes`` of the space-time model with two terms that ``model.trotter`` makes from a model in space."""
 
     def __init__(self, model: Ising, slices: int) -> None:
         super().__init__(model)
@@ -80,7 +80,7 @@ class OfSlices(ModelSizes):
 
     @property
     def degrees_of_terms(self) -> tuple[int, int] | None:
-        """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+        """Largest number of bonds at a site in each of the two terms, if a term's couplings are +J or -J."""
         return (super().largest_degree, 2) if self.one_magnitude else None
 
 
@@ -89,7 +89,7 @@ _FEWEST, _MOST = 8, 4096
 
 
 class AnnealSearch(Search):
-    """The anneals of a run under way, the only one of a run that is no search."""
+    """The anneals of a run under way; a run that is no search has one."""
 
     group = ANNEALS
 
@@ -99,9 +99,9 @@ class AnnealSearch(Search):
         self._most = a.anneals or (None if a.ends_early else 1)
         size = prod(shape)
         fit = min(_MOST, max(_FEWEST, _BYTES // (8 * size)))
-        # how many are recorded one by one, none of a single anneal that nothing ends early
+        # number of anneals that are recorded one by one; 0 for a single anneal that nothing ends early
         self.recorded = (a.anneals or fit) if a.is_search else 0
-        if self.recorded * size > _BYTES:  # the question itself takes longer than an easy problem
+        if self.recorded * size > _BYTES:  # asking for free memory takes longer than an easy problem
             require(32.0 * self.recorded * size, count(self.recorded, "anneal"), "give fewer")
         self._each: list[tuple[Any, ...]] = []  # in the order of OF_ANNEALS
         self.number, self._lowest, self._since = 0, np.full(shape, np.inf), 0.0  # of the present anneal
@@ -123,7 +123,7 @@ class AnnealSearch(Search):
         self._lowest, self._since = np.full_like(self._lowest, np.inf), now
 
     def anneals(self) -> dict[str, npt.NDArray[Any]]:
-        """Arrays of all anneals by path."""
+        """Arrays of all recorded anneals by path."""
         return self.outcome(self.number, **recorded(self._lowest.shape, self._each)) if self.recorded else {}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -167,10 +167,10 @@ class AnnealPlan(Plan[Anneal]):
 
     @classmethod
     def filled_in(cls, config: Anneal, model: Ising, device: str) -> Anneal:
-        """A configuration with its temperature ends and its replicas, where they were left out.
+        """Return a configuration with its default temperature ends and number of replicas filled in.
 
-        Where its file has been begun already, on whatever device, both are as that has them. A quantum anneal has
-        the usual number on all devices, as the best slice of each replica is looked for on the host.
+        If its file has been begun, on any device, both come from the file. A quantum anneal has the same default number
+        of replicas on all devices, because the host searches for the best slice of each replica.
         """
         begun = tables_of_file(config.run.out, config.job)
         config, run = _overlapping(config, model, device).with_temperatures(model), config.run
@@ -228,9 +228,9 @@ class AnnealPlan(Plan[Anneal]):
 
 
 class AnnealRun(ReplicaRun):
-    """An annealing run under way: a schedule of steps, with moves, observables and a population if it has one.
+    """An annealing run under way: a schedule of steps, with optional moves, observables and a population.
 
-    A search is a schedule that begins anew, of which the first anneal makes the rows of the file.
+    A search repeats the schedule. Only its first anneal writes rows of the file.
     """
 
     def __init__(self, plan: AnnealPlan, saving: Saving, watch: Watch) -> None:
@@ -267,7 +267,7 @@ class AnnealRun(ReplicaRun):
         return self.saving.due() or self._search.is_late()
 
     def _begin_anneal(self) -> None:
-        del self._frames, self._population, self.engine  # the next one may need its room
+        del self._frames, self._population, self.engine  # frees memory for the next ones
         self.engine = _engine_of(self._anneal, self._search.number)
         self._begin_schedule()
 
@@ -278,7 +278,7 @@ class AnnealRun(ReplicaRun):
             for frame in self._frames:
                 if frame is not None:
                     self._keep_lowest(frame.measured, frame.field)
-                    if not self._search.number:  # the rows of the file are those of the first anneal
+                    if not self._search.number:  # only the first anneal writes rows of the file
                         yield self._row(frame)
                 elif self._search.is_late():
                     self._keep_lowest(measure(self.engine), getattr(self.engine, "field", 0.0))
@@ -288,7 +288,7 @@ class AnnealRun(ReplicaRun):
                     break
             last = self._search.is_last
             if last and self._may_go_on:
-                self._last_state = self.state()  # from which a longer search goes on
+                self._last_state = self.state()  # a longer search continues from here
             self._search.end_anneal(self.engine.half_sweep // self.engine.colours, self._present.length)
             if last:
                 return
@@ -336,7 +336,7 @@ class AnnealRun(ReplicaRun):
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
         energy, quantum = measured.energy, self.engine.model.quantum
-        if field:  # as the model holds it
+        if field:  # the field as the model rounds it
             energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
         self.best.update(energy, present_spins(self.engine))
         if self._states is not None:
@@ -345,7 +345,7 @@ class AnnealRun(ReplicaRun):
 
 
 def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
-    """Returns the replicas of a plan in the initial state of the anneal of this number."""
+    """Return the replicas of a plan in the initial state of anneal ``number``."""
     run, a, replicas = plan.config.run, plan.config.anneal, plan.config.run.number_of_replicas
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)
     dynamics = replace(dynamics, seed=seed_of_start(run.seed, number))
@@ -354,7 +354,7 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
     )
     if a.quantum:
         model, start = trotter(plan.model, check_slices(a.slices), by_term=True, powers=False), plan.start
-        if start is not None:  # every slice begins with it
+        if start is not None:  # every slice begins with these spins
             lines = model.graph.world_lines()
             given, start = start, np.empty((*start.shape[:2], model.sites), np.int8)
             start[..., lines] = given[..., None]
@@ -367,7 +367,7 @@ def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlic
 
 
 def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
-    """A configuration with temperatures that overlap as is wanted, found in a pre-run where they are not there yet."""
+    """Return a configuration with temperatures of the requested overlap; a pre-run finds them if they are missing."""
     a, run = config.anneal, config.run
     if a.overlap is None or a.temperatures is not None:
         return config
@@ -378,7 +378,7 @@ def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
 
 
 def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
-    """Returns the run with the saved steps alone, counted anew by an engine that is given the spins."""
+    """Return the run restricted to its saved steps, with measurements recounted from the saved spins."""
     configurations, rows = saved_of(result)
     make = partial(create_engine, replicas=configurations.shape[2], dynamics=Dynamics(), device=device, threads=threads)
     engine, measured = InField(make(result.model), make), []
@@ -443,8 +443,8 @@ def anneal(
     Args:
         model: Model to anneal, or a list of models. Model k of a list has the seed ``seed + k``.
         temperatures: In order of use, up or down, in the unit of the couplings, shape (steps,); or
-            text as the command line takes it, such as ``3:0.1:100g``. By default they follow from
-            ``t_start``, ``t_stop``, ``steps`` and ``schedule``.
+            text in the notation of the command line, such as ``3:0.1:100g``. By default they follow
+            from ``t_start``, ``t_stop``, ``steps`` and ``schedule``.
         sweeps: Sweeps at each temperature, 100 by default (a whole number from 1 to 10^12).
         replicas: Replicas of each sample (a whole number from 1 to 2^21). By default 128, on a GPU
             as many as fill it (in searches up to 8192); in searches of dense problems on a CPU 16,
@@ -453,76 +453,77 @@ def anneal(
             one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
             (samples, sites) or (samples, replicas, sites).
-        zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1), by
-            default 1 - 2^-6.
+        zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
+            by default 1 - 2^-6.
         rng_rounds: Philox rounds, 10 or 7.
         device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
         threads: CPU threads (a whole number from 1 to 4096), all by default. The result does not
             depend on their number.
-        on_updates: Called now and then with the number of spin updates since its last call.
+        on_updates: Called at intervals with the number of spin updates since its last call.
         field: Uniform field at each temperature, shape (steps,), or text. It is added to the
             model's own fields and is part of the energies. A single temperature serves all fields.
-        target: Search until this value is met, one for all samples or one for each: the cut of a
-            MaxCut instance, else the energy with the constant of the problem.
+        target: Search until this value is met, one for all samples or one for each. It is the cut
+            of a MaxCut instance, else the energy including the constant of the problem.
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an
             interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints, at least 0.
         progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels
             are compiled.
-        measure: Observables of your own, functions by name, as ``ss.temper`` takes them; they
-            return floats or whole numbers of the shape (samples, replicas), with further axes if
-            you like.
-        moves: Moves, as ``ss.temper`` takes them: ``[(move, 10)]``.
+        measure: User-defined observables, functions by name, as in ``ss.temper``. They return
+            floats or whole numbers of shape (samples, replicas), optionally with further axes.
+        moves: Moves, as in ``ss.temper``: ``[(move, 10)]``.
         t_start: First temperature in the unit of the couplings, at least 1e-300. By default 1.5
-            times the root mean square local field, on graphs where flips at local minima succeed
-            with 0.15; with populations the first below infinity.
-        t_stop: Last temperature, likewise. By default 0.05 times the same, on graphs where thermal
-            energy is 1/64 of the height of minima.
+            times the root mean square local field; on graphs, the temperature at which flips at
+            local minima have mean acceptance 0.15; with populations, the first one below infinity.
+        t_stop: Last temperature, at least 1e-300. By default 0.05 times the root mean square local
+            field; on graphs, the temperature at which the thermal energy is 1/64 of the height of
+            minima.
         steps: Number of temperatures, 100 by default (a whole number from 1 to 10^9).
         schedule: Spacing of the temperatures: ``geometric``, the default, or ``linear``.
         populations: Population annealing: divide the replicas of each sample into this number of
             populations (up to 2^21), which are resampled when the temperature changes; 0 for none.
         overlap: Instead of ``steps``, the overlap of the energies of populations at neighbouring
-            temperatures, from 0.1 to 0.99. A pre-run places them from infinity to ``t_stop``; each
-            resampling then removes a share of 1 - overlap of the replicas.
-        quantum: Simulated quantum annealing: turn down a transverse field in slices of imaginary
-            time, by default at a constant temperature.
+            temperatures, from 0.1 to 0.99. A pre-run places the temperatures from infinity to
+            ``t_stop``; each resampling then removes a share of 1 - overlap of the replicas.
+        quantum: Simulated quantum annealing: lower a transverse field in slices of imaginary time,
+            by default at a constant temperature.
         gamma_start: First transverse field of a quantum anneal in the unit of the couplings, at
-            least 1e-300; by default ``t_start`` of an anneal without it.
-        gamma_stop: Last transverse field, likewise; by default ``t_stop``.
+            least 1e-300; by default the default ``t_start`` of a classical anneal.
+        gamma_stop: Last transverse field, at least 1e-300; by default the default ``t_stop`` of a
+            classical anneal.
         slices: Slices in imaginary time, an even number from 2 to 2^20, 32 by default.
         beta: Inverse temperature of a quantum anneal without temperatures, from 1e-100 to 1e+100; a
-            slice has the temperature slices / beta. By default slices / (t_start of an anneal
-            without it / 3).
+            slice has the temperature slices / beta. By default slices / (t_start / 3), with the
+            default ``t_start`` of a classical anneal.
         best_states: Keep the lowest state of every replica, not only of every sample.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
         time_limit: Search for this many seconds, at least 0.001, not counting the compiling of
             kernels.
-        anneals: Largest number of anneals, each with random numbers of its own (a whole number from
-            1 to 2^20); series are those of the first. By default 1, and any number with a target or
+        anneals: Largest number of anneals, each with its own random numbers (a whole number from 1
+            to 2^20); series come from the first anneal. By default 1, or unlimited with a target or
             a time limit.
         growing: Begin with a short anneal and double the length of each next one, up to the given
-            length. By default True of searches without a length, else False.
+            length. By default True in searches without a given length, else False.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: ``sw``, ``wolff`` or
             ``seeded``.
         clusters_every: Sweeps between cluster moves, 10 by default.
-        gpus: GPUs that share the work: ``all``, how many, or a list of numbers such as ``0,2``; by
+        gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by
             default one for each process.
-        save_configurations: Save all spins after every so many steps of the schedule (up to 10^12),
-            a bit a spin; 0 saves none.
+        save_configurations: Steps of the schedule between configurations that are saved (up to
+            10^12), one bit per spin; 0 saves none.
 
     Returns:
         Energies and magnetisations after each temperature, and the lowest states met; for a list of
-        models a list of results, the same as of calls with one model each.
+        models, a list with the same results as calls with one model each.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, too little memory, and a file that
+        InputError: for bad temperatures, numbers out of range, too little memory, and if the file
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     given = dict(locals())
     if isinstance(model, list | tuple):
-        return _anneal_each(model, given)  # type: ignore[return-value]  # types tell the call of one model
+        return _anneal_each(model, given)  # type: ignore[return-value]  # the annotation is for one model
     given["start"], spins = start_of_call(start, model, replicas)
     if replicas is None and spins is not None and spins.shape[1] > 1:
         given["replicas"] = spins.shape[1]
@@ -531,10 +532,10 @@ def anneal(
 
 
 def _anneal_each(models: Sequence[Any], given: dict[str, Any]) -> list[AnnealResult]:
-    """Anneal several models and return the results, which have the bits of calls with one model each.
+    """Anneal several models and return their results, with the same bits as calls with one model each.
 
-    Model k, from 0 on, has the seed ``seed + k``, modulo 2^64. Large models are annealed side by side on the CPU, each
-    on one thread; small ones, and those on a GPU, one after the other.
+    Model k, counted from 0, has the seed ``seed + k``, modulo 2^64. On the CPU, large models are annealed in parallel,
+    each on one thread; small models, and models on a GPU, run one after the other.
     """
     if given["out"] is not None or given["solution"] is not None:
         raise InputError("out and solution name a file for one model: leave them out, and save each result")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from spinsim.model.ising import Ising
     from spinsim.sampling.temperatures import Ends
 
-_LISTED: Final = "list"  # the schedule of a run whose temperatures are listed
-_T_SLICE: Final = 1 / 3  # temperature of a slice, in units of the first of an anneal
+_LISTED: Final = "list"  # schedule of a run whose temperatures are listed
+_T_SLICE: Final = 1 / 3  # temperature of a slice, in units of the first temperature of an anneal
 _SLICES: Final = 32
 _FIRST_STEPS: Final = 5
 _FIRST_SWEEPS: Final = 4
@@ -165,7 +165,7 @@ class AnnealSettings(Table):
 
     @cached_property
     def listed(self) -> Array:
-        """The temperatures that are listed, empty where none are; one alone serves all fields."""
+        """Listed temperatures, empty if there are none; a single temperature serves all fields."""
         import numpy as np
 
         from spinsim.acceptance import check_temperatures
@@ -213,7 +213,7 @@ class AnnealSettings(Table):
 
     @property
     def is_search(self) -> bool:
-        """True of more than a single anneal that nothing ends early."""
+        """True for a run of several anneals, or with a target or a time limit."""
         return self.ends_early or self.anneals not in (None, 1)
 
     @property
@@ -252,7 +252,7 @@ _GIVEN_TOGETHER: Final = (
     ),
     ("temperatures", (*_ENDS, "steps", "schedule"), "temperatures, which say every step: leave one out"),
 )
-"""A setting, those that may not be given with it, and how their refusal ends."""
+"""A setting, the settings that exclude it, and the end of the message that refuses them."""
 
 _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] = (
     ("moves", lambda a: a.quantum, "quantum, whose slices in time are no configurations"),
@@ -262,12 +262,12 @@ _CONFLICTS: Final[tuple[tuple[str, Callable[[AnnealSettings], Any], str], ...]] 
     ("populations", lambda a: a.start == "up", f"start 'up'{_RANDOM}"),
     ("populations", lambda a: a.start != "random", f"given spins{_RANDOM}"),
 )
-"""A setting, when it may not be given, and how its refusal ends; by default with leaving one of them out."""
+"""A setting, the condition that excludes it, and the end of the message that refuses it; a default end follows it."""
 
 
 @lru_cache(maxsize=32)
 def _grown(given: AnnealSettings, doublings: int) -> AnnealSettings:
-    """The settings of an anneal that is so many times twice as long as the first, made once for many searches."""
+    """Return the settings of an anneal after this number of doublings of the length; cached for all searches."""
     import numpy as np
 
     from spinsim.inputs.numbers import as_text
@@ -301,7 +301,7 @@ class Anneal(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Let the anneals of a search grow where no length is given."""
+        """Let the anneals of a search grow if no length is given."""
         given = tables[cls.job]
         shared.with_clusters(given)
         searches = {"target", "time_limit"} & set(given)
@@ -334,7 +334,7 @@ class Anneal(Config):
 
 
 def _quantum_filled_in(given: AnnealSettings, usual: Ends) -> AnnealSettings:
-    """Returns the settings of a quantum anneal with what was left out, from the usual range of temperatures."""
+    """Fill in the missing settings of a quantum anneal, from the default range of temperatures."""
     slices = given.slices or _SLICES
     beta = given.beta or slices / (_T_SLICE * usual.hot)
     constant = given.temperatures is None and given.t_start is None and given.t_stop is None

@@ -1,8 +1,8 @@
-"""Runs of replicas that exchange the places of a ladder: all that tempering and quantum runs share.
+"""Runs whose replicas exchange places on a ladder: the common part of tempering and quantum runs.
 
-A ladder goes along temperatures, or along k, Gamma or beta of a model in slices of imaginary time (``places.py``). The
-folders of both jobs hold what is theirs: settings, the fields of results that the other has not, and what they add to
-reports, tables and figures.
+A ladder runs along temperatures, or along k, Gamma or beta of a model in slices of imaginary time (``places.py``). The
+folders of the two jobs hold the differences: settings, additional fields of results, and additions to reports, tables
+and figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 
 class LadderJob(Job):
-    """A job whose runs are on a ladder."""
+    """Base class of jobs whose runs are on a ladder."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,4 +41,4 @@ class LadderJob(Job):
         return ("sweeps",)
 
     def check_averages(self, path: Path, result: Any) -> None:
-        """Take every file: its series can be averaged."""
+        """Accept every file, because its series can be averaged."""

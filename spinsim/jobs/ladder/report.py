@@ -1,4 +1,4 @@
-"""Sentences, rows and tables that reports of both jobs with a ladder share."""
+"""Sentences, rows and tables in the reports of both jobs with a ladder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from spinsim.jobs.ladder.result import Floats, LadderResult
 from spinsim.jobs.ladder.run import LadderPlan, moves_in_words
 from spinsim.model.ising import Ising
 
-MOST_COLUMNS: Final = 4  # averages that fit beside the exchanges in 80 characters; a wider table is cut in two
+MOST_COLUMNS: Final = 4  # averages that fit with the exchanges in 80 characters; a wider table is split
 
 
 def ladder_sentence(plan: LadderPlan[Any], size: str, axis: tuple[str, str], values: Floats, length: str) -> str:
-    """Returns a plan in words; of a ladder that is to be placed, ``values`` are both ends."""
+    """Describe a plan in a sentence; for a ladder that is still to be placed, ``values`` are its two ends."""
     wanted, copies = plan.of_job.to_place, plan.config.run.number_of_replicas
     number = f"{len(values)}" if wanted is None else f"{wanted.count or ''} placed".strip()
     low, high = values.min(), values.max()
@@ -46,7 +46,7 @@ def table_by_place(
     next_place: str,
     others: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> list[Row | str]:
-    """Returns the main averages of a run on a ladder, a line for each place, with shares of exchanges if any."""
+    """Return the main averages of a run on a ladder, one line for each place, with acceptance rates of exchanges."""
     names = main_columns(model, averages.estimates)[:MOST_COLUMNS]
     if rates is None or not len(rates):
         return [*printed_table(averages, names, others)]
@@ -67,10 +67,10 @@ def ladder_columns(
     others: Mapping[str, Callable[[], Columns]],
     same: tuple[str, ...] = (),
 ) -> Columns:
-    """Returns the columns of ``ss.table``.
+    """Return the columns of ``ss.table``.
 
-    ``where`` returns those that say which place a row is of, ``others`` has the other tables of the job by name, and
-    ``same`` other names of the table by place.
+    ``where`` returns the columns that identify a row's place. ``others`` has the other tables of the job by name, and
+    ``same`` has other names of the table by place.
     """
 
     def by_place(one: LadderResult) -> Columns:

@@ -50,7 +50,7 @@ _NONE: Final = np.empty(0)
 
 @dataclass(frozen=True)
 class Temperatures:
-    """A ladder of temperatures, with what ``Points`` has."""
+    """A ladder of temperatures, with the interface of ``Points``."""
 
     values: Floats  # from the lowest to the highest, in the unit of the couplings
 
@@ -68,21 +68,21 @@ class Temperatures:
         return np.asarray(1.0 / self.values)
 
     def check(self, model: Ising) -> None:
-        """Refuse temperatures at which the couplings of the model would not be felt, or would overflow."""
+        """Refuse temperatures that are too high for the couplings to matter, or so low that weights overflow."""
         check_temperatures(self.values, model.energy_scale)
 
 
 Places = Temperatures | Points  # a ladder of either kind
 
 
-TEMPERING: Final = "tempering"  # the group of the exchanges
-PLACEMENT: Final = "placement"  # the group that says how the ladder was placed
-POINTS: Final = "points"  # the group that has the points of the general form
+TEMPERING: Final = "tempering"  # group of the exchanges
+PLACEMENT: Final = "placement"  # group that records how the ladder was placed
+POINTS: Final = "points"  # group with the points of the general form
 EXCHANGES: Final = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accepts", "round_trips")}
-"""Paths of the exchanges counted so far, by the names of a result."""
-LOCAL: Final = "local"  # the group of the sums for local susceptibilities
+"""Paths of the exchange counts, by the attributes of a result."""
+LOCAL: Final = "local"  # group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
-"""Their paths, by the names of a result."""
+"""Paths of these sums, by the attributes of a result."""
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -97,7 +97,7 @@ def contents_of_run(
     placement: Placement | None = None,
     local: bool = False,
 ) -> Record:
-    """Returns a record with a row to come for each measurement, places from the coldest end or deepest in the order."""
+    """Return a record without rows; places begin at the coldest end, or at the end deepest in the ordered phase."""
     name, copies, times = ladder.axis, choice.copies, choice.wanted.times
     dimension = model.embedding.dimension if model.embedding else 0
     lengths = {
@@ -164,7 +164,7 @@ def _placement_group(placement: Placement) -> Record:
 
 
 def _given_points(points: Places) -> dict[str, Array]:
-    """Returns arrays of the points of the general form, beside the one that the ladder goes along."""
+    """Return arrays of the points of the general form, without the quantity along the ladder."""
     about = {
         "gamma": ("transverse field", ENERGY),
         "beta": ("inverse temperature", INVERSE),
@@ -184,7 +184,7 @@ def local_series(axis: str) -> tuple[Series, ...]:
 
 
 def all_series(record: Record, in_time: bool) -> dict[str, npt.NDArray[Any]]:
-    """Returns the rows of all quantities, those that were not measured without pairs, copies or the last axis."""
+    """Return the rows of all quantities; an unmeasured quantity has zero pairs, copies or entries on the last axis."""
     rows, *shape = record[f"{TEMPERING}/permutation"].shape
     paths = {one: f"{MEASUREMENTS}/{one.name}" for one in quantities_of(in_time)}
     return {
@@ -194,7 +194,7 @@ def all_series(record: Record, in_time: bool) -> dict[str, npt.NDArray[Any]]:
 
 
 def ladder_in(record: Record, model: Ising) -> Places:
-    """Returns the ladder that the run of a record has begun with."""
+    """Return the ladder with which the run of a record began."""
     temperatures = record.get(f"{MEASUREMENTS}/temperature")
     return points_in(record, model) if temperatures is None else Temperatures(temperatures)
 
@@ -214,11 +214,11 @@ def placement_of(record: Record) -> Placement | None:
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LadderResult(Tempered):
-    """Measurements of a run on a ladder, replicas sorted by copy and place; series are those of ``sweep``.
+    """Measurements of a run on a ladder, sorted by copy and place. ``sweep`` holds the times of the series.
 
     Attributes:
-        model: Model that was simulated; for quantum runs in space and time, with ``model.graph.slices`` slices.
-        sweep: Sweeps done before each measurement since thermalisation, (steps,).
+        model: The simulated model; for quantum runs in space and time, with ``model.graph.slices`` slices.
+        sweep: Sweeps between thermalisation and each measurement, (steps,).
         magnetization: Sums of spins (over sites and slices), integers (steps, samples, copies, places).
         overlap: Sums over sites (and slices) of the product of two copies' spins, (steps, samples, pairs of copies,
             places).
@@ -226,22 +226,22 @@ class LadderResult(Tempered):
         attempts: Attempted exchanges of each pair of neighbouring places, (samples, places - 1).
         accepts: Accepted exchanges of each pair, (samples, places - 1).
         round_trips: Round trips of each replica from the last place to the first and back, (samples, replicas).
-        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; no pairs if it was
-            not measured.
+        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; without pairs if it
+            was not measured.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice, time
-            first, ``float64`` (steps, samples, pairs of copies, places, axes); no axes if it was not measured.
-        magnetization_mode: The same for spins, (steps, samples, copies, places, axes), likewise.
-        placement: Pre-run that placed the ladder, in temperatures, 1 / k, Gamma or 1 / beta; None if you gave the
-            ladder.
-        best_energy: Lowest energy (for quantum runs action) of each replica at a measurement, (samples, replicas); None
-            if the run was killed before its first checkpoint.
-        best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), likewise.
+            first, ``float64`` (steps, samples, pairs of copies, places, axes); without axes if it was not measured.
+        magnetization_mode: |sum over sites of s exp(i k x)|^2, ``float64`` (steps, samples, copies, places, axes);
+            without axes if it was not measured.
+        placement: Pre-run that placed the ladder, in temperatures, 1 / k, Gamma or 1 / beta; None for a given ladder.
+        best_energy: Lowest energy (for quantum runs, lowest action) of each replica at a measurement, (samples,
+            replicas); None if the run was killed before its first checkpoint.
+        best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), or None in the same case.
         configurations: Spins saved at measurements; None without ``save_configurations``.
-        record: All of the run as named arrays, as its file has it.
-        measured: Observables of your own by name, each (steps, samples, copies, places) or with more axes.
-        reduced: Sums over all measurements; None of a search and of older files.
-        disorder: Number of the disorder sample of each of ``model.samples``, (samples,), of pooled runs some of which
-            are of one sample; else None.
+        record: The whole run as named arrays, as stored in its file.
+        measured: User-defined observables by name, each (steps, samples, copies, places) or with more axes.
+        reduced: Sums over all measurements; None for a search and for older files.
+        disorder: Number of the disorder sample of each of ``model.samples``, (samples,), if several pooled runs have
+            a sample in common; else None.
     """
 
     model: Ising
@@ -254,22 +254,22 @@ class LadderResult(Tempered):
 
     @property
     def places(self) -> Places:
-        """The ladder."""
+        """The ladder of the run."""
         raise NotImplementedError
 
     @property
     def choice(self) -> Choice:
-        """Quantities that were measured."""
+        """The quantities that were measured."""
         return choice_of(self)
 
     @cached_property
     def verdict(self) -> str:
-        """Verdict on equilibrium in words, as ``spinsim show`` prints it; begins with "in equilibrium" if it was.
+        """Verdict on equilibrium in words, as in ``spinsim show``; it begins with "in equilibrium" if positive.
 
         Raises:
             MissingError: for a run that is too short to analyse.
         """
-        from spinsim.analysis.summary import summarize  # which loads SciPy
+        from spinsim.analysis.summary import summarize  # loads SciPy
 
         try:
             return summarize(self).verdict
@@ -306,7 +306,7 @@ class LadderResult(Tempered):
 
     @classmethod
     def of(cls, record: Record, model: Ising, ladder: Places, **fields: Any) -> Self:
-        """Returns the run of a record, with its ladder, its model and the fields of the job."""
+        """Return the result of a record, with its ladder, its model and the job's own fields."""
         energy = record.get("best/energy")
         if energy is not None and np.isfinite(energy).all():
             fields |= {"best_energy": energy, "best_spins": as_shown(best_in(record, model.sites)[1], model)}
@@ -329,7 +329,7 @@ class LadderResult(Tempered):
 
 
 def _sums_in(record: Record, model: Ising, ladder: Places) -> RunSums | None:
-    """Returns the sums over all measurements that a record holds, None where it keeps all series in full."""
+    """Return the sums over all measurements in a record, or None if it keeps all series in full."""
     copies = record[f"{TEMPERING}/permutation"].shape[2]
     times = tuple(record[f"{MEASUREMENTS}/time"].tolist()) if ladder.slices > 1 else ()
     is_bipartite = not times and model.is_bipartite

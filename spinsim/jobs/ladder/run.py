@@ -1,4 +1,4 @@
-"""Runs on a ladder of temperatures, or of points in space and time: plan, run, and what is asked of either kind."""
+"""Runs on a ladder of temperatures, or of points in space and time: plan, run and recount for both kinds."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from spinsim.settings.shared import AUTO
 from spinsim.store.contents import MEASUREMENTS, REDUCED, Arrays
 from spinsim.store.files import CONFIGURATIONS
 
-_COPIES: Final = 4  # in memory: the sums, what a measurement adds and a checkpoint under way
+_COPIES: Final = 4  # in memory: the sums, the increments of a measurement, a checkpoint being written
 
 
 class LocalSums:
-    """Sums of measurements, replicas sorted by copy and point."""
+    """Sums of squares for local susceptibilities, replicas sorted by copy and point."""
 
     def __init__(self, engine: Engine, copies: int, places: int) -> None:
         model = engine.model
@@ -86,7 +86,7 @@ class LocalSums:
 
 
 def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
-    """A configuration with Houdayer moves among its moves, where it is to have them if they pay."""
+    """Return a configuration with Houdayer moves added, if ``houdayer`` is ``auto`` and they pay."""
     t = config.of_job
     if t.houdayer != AUTO:
         return config
@@ -98,7 +98,7 @@ def with_usual_moves(config: AnyConfig, model: Ising, copies: int) -> AnyConfig:
 
 
 def moves_in_words(moves: str | None, asked: str | None) -> str:
-    """Moves between sweeps in words that begin with a comma; empty where there are none and none were asked for."""
+    """Return the moves between sweeps in words after a comma; empty if there are none and none were requested."""
     parts = [one.partition(":") for one in moves.split(",")] if moves else []
     words = [f"{name.title() if name in OWN_MOVES else name} moves {interval(int(n), 'sweep')}" for name, _, n in parts]
     if asked == AUTO and "houdayer:" not in (moves or ""):
@@ -109,9 +109,9 @@ def moves_in_words(moves: str | None, asked: str | None) -> str:
 class LadderPlan(Plan[AnyConfig]):
     """A run on a ladder that is ready to begin.
 
-    The table of its job has ``times``, ``to_place`` (None where the ladder is given), ``points`` (the ladder then),
-    ``points_of`` values that are placed, ``measure``, and ``places``, how many there will be as far as the
-    configuration tells.
+    The settings of its job have ``times``, ``to_place`` (None for a given ladder), ``points`` (the given ladder),
+    ``points_of`` (points of placed values), ``measure``, and ``places``, the number of places as far as the
+    configuration determines it.
     """
 
     rows_in_words = MEASUREMENTS, "measure less often"
@@ -123,7 +123,7 @@ class LadderPlan(Plan[AnyConfig]):
     def ladder(
         self, saving: Saving, watch: Watch, stored: Record | None
     ) -> tuple[Places, Placement | None, Keeping | None]:
-        """The ladder, how it was placed if that was asked for, and the rows that a record keeps that has been begun."""
+        """Return the ladder, its placement if a pre-run places it, and the rows that an already begun record keeps."""
         t, run, placement, kept = self.of_job, self.config.run, None, None
         ladder: Places
 
@@ -174,7 +174,7 @@ class LadderPlan(Plan[AnyConfig]):
 
     @property
     def replicas(self) -> int | None:
-        """Replicas of each sample at all places; None where these are yet to be placed."""
+        """Replicas of each sample at all places; None if their number is still unknown."""
         wanted = self.of_job.to_place
         is_known = wanted is None or wanted.count is not None
         return self.config.run.number_of_replicas * int(self.of_job.places) if is_known else None
@@ -188,11 +188,11 @@ class LadderPlan(Plan[AnyConfig]):
 
 
 COUNTED: Final = dict(zip(("attempts", "accepts", "trips"), EXCHANGES.values(), strict=True))
-"""Paths of the exchanges counted so far, by their names in an engine."""
+"""Paths of the exchange counts, by their names in an engine."""
 
 
 class LadderRun(ReplicaRun):
-    """A run on a ladder under way: its measurements are added up, and rows of some or all of them are kept."""
+    """A run on a ladder under way. All measurements are added up, and rows of some or all of them are kept."""
 
     def __init__(self, plan: LadderPlan[Any], saving: Saving, watch: Watch, stored: Record | None) -> None:
         t, choice, seed = plan.of_job, plan.choice, plan.config.run.seed
@@ -269,7 +269,7 @@ def row_of(measured: Sequence[Quantity], frame: TemperFrame) -> dict[str, Any]:
 
 
 def rows_of(measured: Sequence[Quantity], frames: TemperFrames, kept: slice, stride: int) -> FileRows:
-    """Rows of those measurements in succession that are kept."""
+    """Return the rows that are kept of consecutive measurements."""
     fields = frames.measurement._asdict() | frames.measurement.correlations._asdict()
     numbers = np.arange(frames.first, frames.first + frames.several)[kept]
     series = {one.name: one.of(fields)[kept] for one in measured}
@@ -281,9 +281,9 @@ def rows_of(measured: Sequence[Quantity], frames: TemperFrames, kept: slice, str
 
 
 def recounted(result: Any, device: str, threads: int | None) -> Any:
-    """Returns a run with its saved measurements alone, counted anew by an engine that is given the spins.
+    """Return the run restricted to its saved measurements, recounted from the saved spins.
 
-    Replica c T + k of the engine is copy c at place k of T, as no exchange has taken place there.
+    Replica c T + k of the engine is copy c at place k of T, because the engine makes no exchanges.
     """
     saved, rows = saved_of(result)
     model, (copies, places), wanted = result.model, saved.shape[2:], result.choice.wanted
@@ -303,6 +303,6 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
     kept = [f"{MEASUREMENTS}/{name}" for name in (*result.measured, "sweep")]
     values |= {path: np.asarray(result.record[path])[rows] for path in (*kept, f"{TEMPERING}/permutation")}
     counted = result.record.replaced(values)
-    for name in (CONFIGURATIONS, REDUCED, LOCAL):  # which are of all measurements
+    for name in (CONFIGURATIONS, REDUCED, LOCAL):  # groups that refer to all measurements
         counted.groups.pop(name, None)
     return result_of(result.job, counted, model)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class QuantumJob(LadderJob):
-    """Quantum runs."""
+    """The job of quantum runs."""
 
     name = "quantum"
     a_run = "a quantum run"

@@ -1,9 +1,9 @@
-"""Runs that differ in their slices alone, extrapolated to infinitely many: Delta tau = beta / slices goes to 0.
+"""Extrapolation of runs that differ only in their slices to infinitely many: Delta tau = beta / slices goes to 0.
 
 Averages of the Suzuki-Trotter form differ from those of the quantum model by an even function of Delta tau: a + b
-Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986). Where chi^2 of
-one sample exceeds its degrees of freedom, as terms of order Delta tau^4 make it, errors are wider by the square root of
-their ratio.
+Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986). If chi^2 of one sample exceeds its
+degrees of freedom, for example by terms of order Delta tau^4, errors are multiplied by the square root of their
+ratio.
 """
 
 from __future__ import annotations
@@ -31,40 +31,41 @@ from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST: Final = 3  # runs that test the law; two draw a line through two points
-FALSE_ALARMS: Final = 0.01  # probability with which the law is said not to hold for one of all fits though it does
+FEWEST: Final = 3  # number of runs that test the law; two runs always lie on a line
+FALSE_ALARMS: Final = 0.01  # probability that at least one fit rejects the law although it holds
 OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
-"""Averages over slices that are none of the quantum model: they count its slices, or bonds in time."""
+"""Averages over slices without a meaning in the quantum model: they count its slices, or bonds in time."""
 _RESAMPLES: Final = 500
-_NAMED: Final = 3  # columns that a sentence names
-_ALIKE: Final = 1e-10  # an eigenvalue of the runs' correlations below which some of them say the same
-_ROUNDING: Final = 1e-5  # relative, of couplings that are held as multiples of different quanta
+_NAMED: Final = 3  # largest number of columns named in a sentence
+_ALIKE: Final = 1e-10  # an eigenvalue of the runs' correlations below which some runs count as linearly dependent
+_ROUNDING: Final = 1e-5  # relative tolerance for couplings that are stored as multiples of different quanta
 
 
 class AtStep(NamedTuple):
-    """Averages of one run."""
+    """Averages of one run, which has one step Delta tau."""
 
-    axis: Axis  # of its ladder
-    slices: int  # in time
+    axis: Axis  # axis of the ladder
+    slices: int  # number of slices in time
     gamma: Floats  # transverse field at each point, (points,)
-    beta: Floats  # inverse temperature, likewise
+    beta: Floats  # inverse temperature at each point, (points,)
     space: Ising  # the model in space
     estimates: Mapping[str, Estimate]  # its averages by name
     resampled: Mapping[str, Floats] | None
-    """Of several samples, each average's bootstrap rows (1 + resamples, points): runs of one model draw the same
-    samples. None of one sample, whose runs are independent."""
+    """For several samples, bootstrap rows (1 + resamples, points) of each average: runs of one model draw the same
+    samples. None for one sample, whose runs are independent."""
 
 
 class Extrapolated(NamedTuple):
-    """An average without the error of slices, arrays of shape (points,); NaN where a run has no error that is trusted.
+    """An average extrapolated to Delta tau = 0, arrays of shape (points,); NaN if a run has no trusted error.
 
     Attributes:
-        value: At Delta tau = 0.
-        error: Its standard error; of one sample, as the slope's, wider by sqrt(chi^2 / freedom) where that is above 1.
+        value: Value at Delta tau = 0.
+        error: Standard error of ``value``. For one sample, this error and that of the slope are multiplied by
+            sqrt(chi^2 / freedom) if that is above 1.
         slope: b of a + b Delta tau^2.
-        slope_error: Its standard error.
-        chi_squared: Of the fit, of as many degrees of freedom as runs less two.
-        probability: Of as large a chi^2; NaN where there is no degree of freedom.
+        slope_error: Standard error of ``slope``.
+        chi_squared: chi^2 of the fit; degrees of freedom are the number of runs minus 2.
+        probability: Probability of a chi^2 at least as large; NaN without degrees of freedom.
     """
 
     value: Floats
@@ -82,10 +83,10 @@ class Extrapolation:
 
     Attributes:
         axis: The values of k, Gamma or beta at which the averages are given.
-        slices: Of the runs, from the fewest.
+        slices: Numbers of slices of the runs, in rising order.
         gamma: Transverse field at each point, (points,).
-        beta: Inverse temperature, likewise.
-        estimates: By name.
+        beta: Inverse temperature at each point, (points,).
+        estimates: Extrapolated averages by name.
     """
 
     axis: Axis
@@ -96,7 +97,7 @@ class Extrapolation:
 
     @cached_property
     def failing(self) -> list[str]:
-        """Names of the averages that do not follow the law at some point, by their chi^2."""
+        """Names of the averages whose chi^2 rejects the law at some point."""
         known = {name: e.probability[np.isfinite(e.probability)] for name, e in self.estimates.items()}
         tests = sum(map(len, known.values()))
         return [name for name, probabilities in known.items() if (probabilities < FALSE_ALARMS / max(1, tests)).any()]
@@ -125,7 +126,7 @@ class Extrapolation:
         return f"the law holds as far as chi^2 shows, whose probability is {least:.2g} in the worst of {tested} fits"
 
     def columns(self) -> Columns:
-        """Returns all as columns of a table, a row for each point."""
+        """Return all values as columns of a table, with one row for each point."""
         columns: Columns = {self.axis.name: self.axis.values, "gamma": self.gamma, "beta": self.beta}
         for name, e in self.estimates.items():
             columns |= {name if part == "value" else f"{name}_{part}": getattr(e, part) for part in e._fields}
@@ -135,15 +136,16 @@ class Extrapolation:
 def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
     """Extrapolate averages of a quantum model to infinitely many slices.
 
-    Fits a + b Delta tau^2 to every average at every point of the ladder. Errors and chi^2 of one sample take the runs
-    as independent; of several samples, which are the same in all runs, they take the covariance of the runs over
-    samples. Of samples that are not more than the runs it has no inverse: each run has its own error, and no chi^2.
+    Fits a + b Delta tau^2 to every average at every point of the ladder. For one sample, errors and chi^2 treat the
+    runs as independent. Several samples are the same in all runs, so errors and chi^2 use the covariance of the runs
+    over samples. With at most as many samples as runs this covariance has no inverse: then each run keeps its own
+    error, and there is no chi^2.
 
     Args:
-        runs: Results or files of the general form, two or more, of one model at the same gamma and beta.
+        runs: Two or more results or files of the general form, of one model at the same gamma and beta.
 
     Returns:
-        The values of all columns at Delta tau = 0 with errors, and whether the law holds.
+        The values of all columns at Delta tau = 0 with errors, and a verdict on the law.
 
     Raises:
         InputError: for fewer than two runs, runs that differ in more than their slices, and equal slices.
@@ -174,7 +176,7 @@ def at_step(result: QuantumResult, averages: Mapping[str, Estimate]) -> AtStep:
 
 
 def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
-    """Returns runs that differ in nothing but their slices together, those of two or more numbers of these."""
+    """Return groups of runs that differ only in their slices; each has at least two numbers of slices."""
     alike: list[list[AtStep]] = []
     for step in steps:
         own = next((group for group in alike if _differ_in_slices(step, group[0])), None)
@@ -186,7 +188,7 @@ def groups(steps: Sequence[AtStep]) -> list[list[AtStep]]:
 
 
 def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
-    """Returns whether two runs are of one model at the same points; couplings may be rounded a little differently."""
+    """True if two runs have the same model at the same points; couplings may differ slightly by rounding."""
     a, b = one.space, other.space
     points = ((one.gamma, other.gamma), (one.beta, other.beta), (a.graph.edges, b.graph.edges))
     if one.axis.name != other.axis.name or a.samples != b.samples or a.sites != b.sites:
@@ -223,10 +225,10 @@ _NOTHING: Final = (np.nan,) * len(Extrapolated._fields)
 
 
 def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> tuple[float, ...]:
-    """``Extrapolated`` at one point: the line through values by generalised least squares."""
+    """Return ``Extrapolated`` at one point: a line through the values by generalised least squares."""
     scale = np.sqrt(np.diag(covariance))
     freedom = len(values) - 2
-    too_few = 1 < samples <= len(values)  # samples: their covariance has no inverse
+    too_few = 1 < samples <= len(values)  # too few samples: their covariance has no inverse
     if too_few or np.linalg.matrix_rank(covariance / np.outer(scale, scale), _ALIKE) < len(values):
         covariance = np.diag(scale**2)
         freedom = 0
@@ -236,12 +238,12 @@ def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> t
     parameters = spread @ line.T @ inverse @ values
     rest = values - line @ parameters
     score = float(rest @ inverse @ rest)
-    # what samples have in common is most of their error, which the scatter about the line says nothing of
+    # most of the error is common to all runs, and the scatter about the line contains no trace of it
     wider = score / freedom if freedom and samples == 1 else 1.0
     error = np.sqrt(np.diag(spread) * max(1.0, wider))
     probability = np.nan
     if freedom and samples == 1:
         probability = float(chdtrc(freedom, score))
-    elif samples > freedom > 0:  # the covariance is known from so many samples: Hotelling's distribution
+    elif samples > freedom > 0:  # covariance estimated from the samples: Hotelling's distribution
         probability = float(fdtrc(freedom, samples - freedom, score * (samples - freedom) / (freedom * (samples - 1))))
     return float(parameters[0]), float(error[0]), float(parameters[1]), float(error[1]), score, probability

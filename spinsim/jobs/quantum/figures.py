@@ -1,4 +1,4 @@
-"""The figures of a quantum run, and those of several sizes together."""
+"""Figures of a quantum run, and of several sizes together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from spinsim.jobs.plotting import averages_of_one, figures_of_several
 from spinsim.jobs.quantum.run import QuantumResult
 
 _MOST_BINS: Final = 40
-_WIDE: Final = 4  # ratio of the ends of gaps from which on their axis is logarithmic
+_WIDE: Final = 4  # ratio of the largest to the smallest gap from which their axis is logarithmic
 _TOLD: Final = "Points less than an error above 0 are left out."
 _SYMBOLS: Final = {"k": "$k$", "gamma": r"$\Gamma$", "beta": r"$\beta$"}
 
@@ -66,7 +66,7 @@ def draw(results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
 
 
 def time_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """C(t) of each parity at some points of the ladder with the fits of gaps, of the first of several samples."""
+    """Draw C(t) of each parity with the fits of gaps, at some points of the ladder, for the first sample."""
     one = sample_of(result, 0)
     parities = [parity for parity in PARITIES if parity == "odd" or (has_even(result) and _has_gaps(result))]
     drawn = {parity: _decays(result, one, parity) for parity in parities}
@@ -118,20 +118,20 @@ def _draw_decay(ax: Axes, of: Decay, slices: int, colour: Any, label: str) -> No
 
 
 def drawn_fit(of: Decay, slices: int) -> npt.NDArray[np.float64]:
-    """The whole fit at the times of its window, of one level or two."""
+    """Return the whole fit, of one level or two, at the times of its window."""
     t = np.arange(of.first, of.last + 1)
     one = of.amplitude * decay(of.gap, t, slices / 2)
     return one + of.second_amplitude * decay(of.second_gap, t, slices / 2) if of.second_amplitude else one
 
 
 def gaps_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
-    """Draw the share of samples whose gap is at most so large, of each parity at some points of the ladder."""
+    """Draw the cumulative distribution of the samples' gaps, for each parity at some points of the ladder."""
     gaps = gaps_by_parity(result)
     with drawn_panels(style, len(gaps), 2.2) as (figure, axes):
         for ax, (parity, of) in zip(axes, gaps.items(), strict=True):
             for place, colour in some_temperatures(result.axis.values):
                 order = np.argsort(of.gap[:, place])[: np.isfinite(of.gap[:, place]).sum()]
-                hot = int(of.is_hot[:, place].sum())  # of odd parity smaller than all others, of even parity unknown
+                hot = int(of.is_hot[:, place].sum())  # hot odd gaps are smaller than all others, hot even ones unknown
                 below, all_known = (hot, len(of.gap)) if parity == "odd" else (0, len(of.gap) - hot)
                 share = (below + np.arange(len(order)) + 0.5) / max(1, all_known)
                 gap, error = of.gap[order, place], of.error[order, place]

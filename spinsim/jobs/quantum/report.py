@@ -1,4 +1,4 @@
-"""Reports on quantum runs, before they begin, when they are done, by ``show`` and ``analyze``, and their tables."""
+"""Reports on quantum runs: before the run, at its end, for ``show`` and for ``analyze``; and their tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from spinsim.store.contents import MEASUREMENTS
 from spinsim.store.files import CONFIGURATIONS
 
 MOST_BYTES: Final = 2**28
-"""Size of the series of a run up to which its averages are found as soon as it is done or shown."""
+"""Largest size of a run's series for which averages are computed at its end and by ``show``."""
 MOST_SAVED_BYTES: Final = 2**24
-"""Size of saved configurations up to which gaps are found from them as soon as the run is done or shown."""
+"""Largest size of saved configurations for which gaps are computed at the end of a run and by ``show``."""
 
 
 def describe(plan: QuantumPlan) -> str:
@@ -37,7 +37,7 @@ def describe(plan: QuantumPlan) -> str:
     sites, slices = count(model.sites // q.slices, "site"), count(q.slices, "slice")
     size = f"Quantum {model.name}: {sites} x {slices}, {samples}"
     length = f"{q.thermalize} + {count(q.sweeps, 'sweep')}"
-    if q.is_general:  # what is the same at all points
+    if q.is_general:  # quantities that are equal at all points
         same = f"gamma = {q.ends.gamma[0]:.4g}" if axis == "beta" else f"beta = {q.ends.beta[0]:.4g}"
         length = f"{same}, {length}"
     return ladder_sentence(plan, size, (axis, axis), values, length)
@@ -71,7 +71,7 @@ def _findings(result: QuantumResult) -> list[Row | str]:
         return [*unprinted(numbers | {"averages": None}), replace(trips, label=""), told]
     summary = summarize(result)
     rows: list[Row | str] = [*unprinted(numbers | {"averages": as_tables(summary)})]
-    rows.append(trips if len(result.swap_rate) else replace(trips, label=""))  # a single point exchanges nothing
+    rows.append(trips if len(result.swap_rate) else replace(trips, label=""))  # a single point has no exchanges
     rows += reports.empty_lanes(result.attributes["engine"], result.round_trips.shape[1], len(result.k))
     others = {"k": ("Gamma", result.gamma), "gamma": ("beta", result.beta), "beta": ("Gamma", result.gamma)}
     head, values = others[result.axis.name]
@@ -135,7 +135,7 @@ def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
 
 
 def _gap_text(of: Gaps, place: int, unit: float = 1.0) -> str:
-    """Returns the gap of the first sample with its error, in some unit, with < in front of a bound."""
+    """Return the gap of the first sample with its error, in units of ``unit``; an upper bound begins with <."""
     gap, error, bound = (float(values[0, place]) / unit for values in (of.gap, of.error, of.bound))
     if np.isnan(bound):
         return with_error(gap, error)
@@ -148,7 +148,7 @@ def _operators(of: Gaps, place: int) -> str:
 
 
 def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
-    """Returns the middle and the ends of the gaps of several samples, a line for each point and parity."""
+    """Return median, smallest and largest gap of several samples, one line for each point and parity."""
     head = "parity", "median gap", "smallest", "largest", "operators", "fitted", "median p"
     rows: list[tuple[str, ...]] = [(result.axis.symbol, *head)]
     for parity, of in gaps.items():
@@ -156,7 +156,7 @@ def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
             there, known = np.isfinite(of.gap[:, p]), np.fmin(of.gap[:, p], of.bound[:, p])
             numbers, probability, values = ["-", "-", "-"], "-", known[np.isfinite(known)]
             if len(values):
-                hot, bounded = int(of.is_hot[:, p].sum()), (of.operators[:, p] == 1).any()  # hot ones are the smallest
+                hot, bounded = int(of.is_hot[:, p].sum()), (of.operators[:, p] == 1).any()  # hot gaps are the smallest
                 ends = (
                     (np.median(values), 2 * hot >= len(values)),
                     (values.min(), hot),
@@ -177,7 +177,7 @@ def _of_samples(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
 def extrapolations(
     runs: Sequence[tuple[QuantumResult, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]
 ) -> Report:
-    """Returns averages at Delta tau = 0 of runs that differ in their slices alone, and whether they follow its law."""
+    """Return averages at Delta tau = 0 of runs that differ only in their slices, with a verdict on the law."""
     rows: list[Row | str] = []
     numbers: list[dict[str, Any]] = []
     general = [(result, summary) for result, summary in runs if result.points.is_general]
@@ -213,7 +213,7 @@ def columns(result: QuantumResult, by: str) -> Columns:
         "gap": lambda: _gaps(result),
         "site": lambda: _sites(result),
     }
-    return ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the table's default
+    return ladder_columns(result, by, _where, others, ("k", "temperature"))  # the latter is the default of ``ss.table``
 
 
 def _sites(result: QuantumResult) -> Columns:
@@ -234,7 +234,7 @@ def _where(result: QuantumResult) -> Columns:
 
 
 def _rows(result: QuantumResult, samples: Sequence[int], each: int = 1) -> Columns:
-    """Returns columns that say of which of these samples and points a row is, so many of each."""
+    """Return columns with the sample and the point of each row; each pair is repeated ``each`` times."""
     where = {name: np.tile(np.repeat(values, each), len(samples)) for name, values in _where(result).items()}
     return {"sample": np.repeat(samples, len(result.k) * each), **where}
 
@@ -253,10 +253,10 @@ def _by_time(result: QuantumResult, sample: int) -> Columns:
 
 
 def _gaps(result: QuantumResult) -> Columns:
-    """Returns the gaps of each sample, a row for each point, per step in time and per unit of energy.
+    """Return the gaps of each sample, one row for each point, per step in time and per unit of energy.
 
-    Where excited states take part gaps are NaN; bounds are where a gap is known to lie below, or at, a value alone.
-    Columns of even parity are there where it was measured; those of odd parity have no prefix.
+    Gaps are NaN where excited states contribute. Bounds are finite where a gap is known to lie at or below a value.
+    Columns of even parity exist if it was measured; columns of odd parity have no prefix.
     """
     columns = _rows(result, range(samples_in(result)))
     for parity, of in gaps_by_parity(result).items():

@@ -37,7 +37,7 @@ _AXES: Final = {
     "gamma": ("Gamma", "the smallest Gamma"),
     "beta": ("beta", "the largest beta"),
 }
-"""Symbol of what a ladder goes along, and its coldest end in words."""
+"""Symbol of the ladder's axis, and its coldest end in words."""
 
 
 @public
@@ -57,12 +57,12 @@ class QuantumResult(LadderResult):
         slice_overlap_squared: Sums over slices of the square of the slice's overlap, of the shape of ``overlap``.
         slice_overlap_fourth: Sums over slices of the fourth power of the slice's overlap, of the same shape.
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
-            of ``correlation_in_time``; no times if they were not measured.
-        link_overlap_in_space: As ``link_overlap`` over bonds in space alone; no pairs without
+            of ``correlation_in_time``; without times if they were not measured.
+        link_overlap_in_space: As ``link_overlap``, but only over bonds in space; without pairs if there are no
             ``even_correlations``.
         local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
             of space); None without ``local_susceptibility``.
-        local_measurements: Number of measurements in these sums, (samples,), or None.
+        local_measurements: Number of measurements in ``local_squares``, (samples,), or None.
     """
 
     job = "quantum"
@@ -85,18 +85,18 @@ class QuantumResult(LadderResult):
 
     @property
     def energy(self) -> Floats:
-        """The action, the energy of the classical model of space and time."""
+        """The action, which is the energy of the classical space-time model."""
         return self.action
 
     @property
     def staggered_magnetization(self) -> Integers:
-        """Nothing: sublattices of space and time alternate in time too, which no order does."""
+        """Always empty: sublattices of space and time alternate in time too, unlike any order of interest."""
         steps, samples, _, places = self.action.shape
         return np.empty((steps, samples, 0, places), np.int64)
 
     @property
     def k(self) -> Floats:
-        """Step in time at each point, the coupling of space, (points,)."""
+        """Step in time at each point, which is the coupling in space, (points,)."""
         return self.points.k
 
     @property
@@ -116,7 +116,7 @@ class QuantumResult(LadderResult):
 
     @property
     def temperature(self) -> Floats:
-        """1 / k, the temperature of the classical model of space and time."""
+        """1 / k, the temperature of the classical space-time model."""
         return 1 / self.k
 
     @property
@@ -131,7 +131,7 @@ class QuantumResult(LadderResult):
 
     @cached_property
     def in_time(self) -> InTime:
-        """Measurements in time, per site or in units of full order."""
+        """Measurements in time, per site or relative to full order."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         correlation, energy = self.correlation_in_time / sites, self.action_in_space / sites - of_field
@@ -147,27 +147,27 @@ class QuantumResult(LadderResult):
 
     @property
     def slices(self) -> int:
-        """Slices in time."""
+        """Number of slices in time."""
         return self.model.graph.slices
 
     @property
     def action_in_time(self) -> Integers:
-        """The part of the action that bonds in time have, (steps, samples, copies, points)."""
+        """Action of the bonds in time, (steps, samples, copies, points)."""
         return np.asarray(-self.correlation_in_time[..., 0].astype(np.int64))
 
     @property
     def action_in_space(self) -> Floats:
-        """The rest of the action: of the bonds and fields of space, likewise."""
+        """Action of the bonds and fields in space, (steps, samples, copies, points)."""
         return np.asarray(self.action - self.action_in_time)
 
     @property
     def local_susceptibility(self) -> Floats:
-        """Each site's response to a field along z there, k <(sum over slices of s)^2> / slices, of ``local_squares``.
+        """Response of each site to its field along z, k <(sum over slices of s)^2> / slices, from ``local_squares``.
 
         Shape (samples, copies, points, sites of space), in 1 / unit of the couplings; NaN before the first measurement.
 
         Raises:
-            InputError: where it was not measured.
+            InputError: if it was not measured.
         """
         if self.local_squares is None or self.local_measurements is None:
             asked = argument("local_susceptibility", True)
@@ -176,7 +176,7 @@ class QuantumResult(LadderResult):
         return np.asarray(self.k[:, None] * self.local_squares / (measured * self.slices))
 
     def dataset(self) -> xarray.Dataset:
-        """As ``LadderResult.dataset``, with the coordinates of each point."""
+        """Return ``LadderResult.dataset`` with the coordinates of each point added."""
         others = {"k", "k_time", "gamma", "beta"} - {self.points.axis}
         coordinates = {name: (self.points.axis, getattr(self, name)) for name in sorted(others)}
         return super().dataset().assign_coords(coordinates)
@@ -187,13 +187,13 @@ class QuantumResult(LadderResult):
 
 
 def read(record: Record, model: Ising) -> QuantumResult:
-    """Returns the run of a record."""
+    """Return the result of a record."""
     points = points_in(record, model)
     return QuantumResult.of(record, model, points, points=points, time=record["measurements/time"])
 
 
 class QuantumPlan(LadderPlan[Quantum]):
-    """A quantum run that is ready to begin; its model is that of space and time."""
+    """A quantum run that is ready to begin; its model is the space-time model."""
 
     @classmethod
     def model_of(cls, config: Quantum, device: str) -> Ising:
@@ -248,28 +248,28 @@ def quantum(
     gpus: str | None = None,
     save_configurations: int = 0,
 ) -> QuantumResult:
-    """The transverse-field Ising model in slices of imaginary time, tempered in k, Gamma or beta.
+    """Temper the transverse-field Ising model, in slices of imaginary time, in k, Gamma or beta.
 
     In the isotropic form, the default, the weight is exp(-k A) with A = -(sum over slices of J s s
     over bonds, h s over sites and s(tau) s(tau + 1) over sites); the transverse field is Gamma =
     -ln tanh(k) / (2 k), the inverse temperature k times ``slices``. In the general form, with
     ``gamma`` and ``beta``, bonds and fields in space have the weight k = beta / ``slices``, and
-    bonds in time -ln tanh(gamma k) / 2. Averages then are those of the quantum model at this gamma
-    and beta, up to terms of order k^2.
+    bonds in time -ln tanh(gamma k) / 2. Averages then equal those of the quantum model at this
+    gamma and beta, up to terms of order k^2.
 
     Args:
         model: Model in space.
-        k: Steps in time of the isotropic form, shape (k,), in any order; or text as the command
-            line takes it, such as ``auto:0.25:0.31``. By default ``0.2:0.3:16``.
+        k: Steps in time of the isotropic form, shape (k,), in any order; or text in the notation of
+            the command line, such as ``auto:0.25:0.31``. By default ``0.2:0.3:16``.
         slices: Slices in time, an even number from 2 to 2^20.
         sweeps: Measured sweeps (a whole number from 1 to 10^12).
         thermalize: Sweeps before the first measurement.
         replicas: Copies at each k, two or more for overlaps (a whole number from 1 to 2^21).
         measure_every: Sweeps between measurements.
         swap_every: Sweeps between exchanges.
-        correlation_times: Times in slices at which spins are correlated with themselves; 1 is
-            always among them. By default 1, 2, 3, ... to half of the slices, 16 at most.
-        even_correlations: Correlate products of neighbouring spins too, for gaps of even parity.
+        correlation_times: Times, in slices, for the autocorrelation of spins; 1 is always included.
+            By default 1, 2, 3, ... to half of the slices, at most 16 times.
+        even_correlations: Also correlate products of neighbouring spins, for gaps of even parity.
         local_susceptibility: Measure the local susceptibility of each site, from the square of its
             sum over slices.
         seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
@@ -277,13 +277,13 @@ def quantum(
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1 in space and time,
             shape (sites,), (samples, sites) or (samples, copies times points, sites). Replica c T +
             i is copy c at the i-th of T points, counted from the end deepest in the ordered phase.
-        zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1), by
-            default 1 - 2^-6.
+        zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
+            by default 1 - 2^-6.
         rng_rounds: Philox rounds, 10 or 7.
         device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
         threads: CPU threads (a whole number from 1 to 4096), all by default. The result does not
             depend on their number.
-        on_updates: Called now and then with the number of spin updates since its last call.
+        on_updates: Called at intervals with the number of spin updates since its last call.
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an
             interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints, at least 0.
@@ -291,34 +291,35 @@ def quantum(
             are compiled.
         gamma: Transverse fields of the general form in the unit of the couplings, one or several in
             any order, or text.
-        beta: Inverse temperatures of the general form, likewise. At least one of gamma and beta is
-            a single number.
-        measure: Observables of your own, functions by name, as ``ss.temper`` takes them.
-        moves: Moves in space and time, as ``ss.temper`` takes them.
+        beta: Inverse temperatures of the general form, in the same notation. At least one of gamma
+            and beta is a single number.
+        measure: User-defined observables, functions by name, as in ``ss.temper``.
+        moves: Moves in space and time, as in ``ss.temper``.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: ``sw``, ``wolff`` or
             ``seeded``.
         clusters_every: Sweeps between cluster moves, 10 by default.
-        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies at one
+        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies at the same
             point. ``auto`` makes them where they pay, with two copies or more on graphs of up to
             three dimensions; 0 for none, the default.
         series: Series to keep: ``all``, ``none``, or names such as ``energy,overlap``; averages
-            come from sums over all measurements.
-        series_limit: Megabytes that series may take, at least 0.001. A longer run adds up all
-            measurements and keeps every second, fourth, ... row, in at most a quarter of the limit.
+            always come from sums over all measurements.
+        series_limit: Largest size of the series in megabytes, at least 0.001. A longer run adds up
+            all measurements and keeps every second, fourth, ... row, in at most a quarter of the
+            limit.
         magnetization_modes: Measure Fourier modes of the magnetisation, for its correlation lengths
             in space and in time.
-        gpus: GPUs that share the work: ``all``, how many, or a list of numbers such as ``0,2``; by
+        gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by
             default one for each process.
-        save_configurations: Save all spins at every so many measurements (up to 10^12), a bit a
-            spin; 0 saves none.
+        save_configurations: Measurements between configurations that are saved (up to 10^12), one
+            bit per spin; 0 saves none.
 
     Returns:
         Actions, magnetisations, correlations in time and overlaps of every copy at every point, and
-        the rates of exchange.
+        the acceptance rates of exchanges.
 
     Raises:
-        InputError: for bad points or slices, numbers out of range, too little memory, and a file
-            that holds another run.
+        InputError: for bad points or slices, numbers out of range, too little memory, and if the
+            file holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     given = dict(locals())

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from spinsim.model.trotter import Points
     from spinsim.sampling import Range, Times
 
-MOST_TIMES: Final = 16  # times that are correlated by default, at most
+MOST_TIMES: Final = 16  # largest default number of correlation times
 _K: Final = "0.2:0.3:16"
-_ENDS: Final = {"k": "0.25:0.31", "gamma": "2:4", "beta": "0.5:4"}  # of ladders to be placed, as one writes them
+_ENDS: Final = {"k": "0.25:0.31", "gamma": "2:4", "beta": "0.5:4"}  # of ladders to be placed, in the user's notation
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class QuantumSettings(Table):
 
     @cached_property
     def to_place(self) -> Range | None:
-        """Ends of a ladder that a pre-run places, in 1 / k, Gamma or 1 / beta, which rise; None where it is given."""
+        """Rising ends, in 1 / k, Gamma or 1 / beta, of a ladder that a pre-run places; None for a given ladder."""
         from spinsim.inputs.numbers import read_grid
         from spinsim.sampling.placement import MOST_TEMPERATURES, PREFIX, Range, read_count
 
@@ -142,7 +142,7 @@ class QuantumSettings(Table):
 
     @property
     def _automatic(self) -> tuple[str, str]:
-        """The ladder that is to be placed, by name and as it was written; two empty texts where there is none."""
+        """Name and original text of a ladder that a pre-run places; two empty texts if there is none."""
         from spinsim.sampling.placement import PREFIX
 
         ladders = {"gamma": self.gamma, "beta": self.beta} if self.is_general else {"k": self.k or _K}
@@ -155,14 +155,14 @@ class QuantumSettings(Table):
 
     @property
     def ends(self) -> Points:
-        """The points given or, of a ladder that is to be placed, both ends."""
+        """The given points, or both ends of a ladder that a pre-run places."""
         import numpy as np
 
         wanted = self.to_place
         return self.points if wanted is None else self.points_of(np.array([wanted.low, wanted.high]))
 
     def points_of(self, ladder: Array) -> Points:
-        """The points of a ladder that a pre-run places, which is given in 1 / k, Gamma or 1 / beta."""
+        """Return the points of a placed ladder, given as values of 1 / k, Gamma or 1 / beta."""
         from spinsim.inputs.numbers import read_grid
         from spinsim.model.trotter import check_steps, general, isotropic
 
@@ -187,7 +187,7 @@ class QuantumSettings(Table):
 
     @cached_property
     def points(self) -> Points:
-        """The points given, from the end that is deepest in the ordered phase: k falls, Gamma rises, beta falls."""
+        """The given points, from the end deepest in the ordered phase: k falls, Gamma rises, beta falls."""
         import numpy as np
 
         from spinsim.inputs.numbers import form, read_grid, shown
@@ -214,7 +214,7 @@ class Quantum(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Fill in the ladder of the isotropic form, where no other is given, and moves."""
+        """Fill in moves, and the ladder of the isotropic form if no ladder is given."""
         shared.with_ladder_of_file(tables[cls.job], cls.job, {name: name for name in ("k", "gamma", "beta")})
         shared.with_clusters(tables[cls.job])
         shared.with_houdayer(tables[cls.job])

@@ -1,4 +1,4 @@
-"""Parallel tempering: replicas of a model in equilibrium exchange the temperatures of a ladder."""
+"""Parallel tempering: replicas of a model in equilibrium exchange temperatures on a ladder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TemperJob(LadderJob):
-    """Parallel tempering."""
+    """The job of parallel tempering."""
 
     name = "temper"
     a_run = "a temper run"

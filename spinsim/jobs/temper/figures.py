@@ -1,6 +1,6 @@
-"""The figures of a tempering run, and those of several sizes together.
+"""Figures of a tempering run, and of several sizes together.
 
-One run: averages, approach to equilibrium, exchanges and round trips, P(q), the cut of a MaxCut instance.
+For one run: averages, approach to equilibrium, exchanges and round trips, P(q), the cut of a MaxCut instance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spinsim.jobs.temper.run import TemperResult
 from spinsim.observables.quantities import in_field
 from spinsim.observables.table import SYMBOLS
 
-_BARS: Final = 30  # of the histogram, at most
+_BARS: Final = 30  # largest number of bars of the histogram
 _LABELS: Final = {
     "energy_per_site": SYMBOLS["energy_per_site"],
     "overlap_squared": r"overlap $[\langle q^2\rangle]$",
@@ -53,7 +53,7 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
 
 
 def cut_figure(result: TemperResult, style: str = "single") -> PaperFigure:
-    """Cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far."""
+    """Draw cuts against sweeps: mean and range of the copies at the lowest temperature, and the best of all so far."""
     check_begun(result.model, len(result.energy))
     best = result.energy if result.best_energy is None else result.best_energy
     course = Course(
@@ -73,19 +73,19 @@ def _named(result: Tempered) -> str:
 
 
 def equilibration_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
-    """Averages over the last half of the run, the quarter before and so on, at temperatures from lowest to highest.
+    """Draw averages over the last half of the run, the quarter before and so on, at several temperatures.
 
-    Each bin stands at its last sweep; those that the verdict compares are shaded. With Gaussian couplings
-    a panel shows how far energy and link overlap miss each other. The caption holds the verdicts.
+    Each bin is drawn at its last sweep; the verdict compares the shaded bins. With Gaussian couplings, a panel shows
+    the difference between energy and link overlap, which vanishes in equilibrium. The caption holds the verdicts.
     """
     averages = approach(result)
-    between = np.sqrt(averages.last_sweep[-TESTED - 1] * averages.last_sweep[-TESTED])  # the points of two bins
+    between = np.sqrt(averages.last_sweep[-TESTED - 1] * averages.last_sweep[-TESTED])  # between two bins
     with drawn_panels(style, len(averages.mean), 1.7, "sweeps after thermalisation") as (figure, axes):
         for ax, (name, mean) in zip(axes, averages.mean.items(), strict=True):
             ax.axvspan(between, averages.last_sweep[-1], color=GREY, alpha=0.15, linewidth=0, zorder=0)
             for k, colour in paper.some_temperatures(result.temperature):
                 error, label = averages.error[name][:, k], f"$T = {result.temperature[k]:.3g}$"
-                bars = np.where(np.isfinite(error), error, 0)  # none where a series does not move
+                bars = np.where(np.isfinite(error), error, 0)  # no error bar for a constant series
                 look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, "label": label}
                 ax.errorbar(averages.last_sweep, mean[:, k], bars, **look, **paper.POINTS)
             if name == "link_residual":
@@ -104,10 +104,10 @@ def equilibration_figure(result: Tempered, summary: Summary, style: str = "singl
 
 
 def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
-    """Accepted exchanges of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
+    """Draw the exchange rate of each pair of neighbouring temperatures, and a histogram of the replicas' round trips.
 
-    Bars reach from the lowest to the highest rate of the samples: they are no errors. A pair stands at the geometric
-    mean of its temperatures. Replicas that made no round trip have a colour of their own.
+    Bars span the lowest to the highest rate of the samples; they are not errors. A pair is drawn at the geometric mean
+    of its temperatures. Replicas without a round trip have their own colour.
     """
     if not result.attempts.any():
         raise InputError(
@@ -130,17 +130,17 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
 
 
 def _draw_rates(ax: Axes, result: Tempered) -> None:
-    """Means over the samples, with bars over their range where there are several."""
+    """Draw means over the samples, with bars over the range of several samples."""
     rates, mean, ladder = result.accepts / np.maximum(result.attempts, 1), result.swap_rate, result.temperature
     x = np.sqrt(ladder[1:] * ladder[:-1])
     if len(rates) > 1:
-        # the rate of all samples can lie outside the range by rounding
+        # by rounding, the overall rate can lie outside the range
         reach = np.maximum(np.stack([mean - rates.min(axis=0), rates.max(axis=0) - mean]), 0)
         ax.errorbar(x, mean, reach, fmt="none", color=SKY, elinewidth=1.6, capsize=0, label="range of samples")
     label = "mean of samples" if len(rates) > 1 else "rate"
     ax.plot(x, mean, "o", ms=paper.POINTS["ms"], mec="none", color=BLUE, label=label)
     margin = 0.03 * np.ptp(ladder)
-    ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not the middles of its pairs alone
+    ax.set_xlim(ladder.min() - margin, ladder.max() + margin)  # the whole ladder, not only the middles of its pairs
     ax.set_ylim(0, 1)
     ax.set_xlabel(paper.TEMPERATURE)
     ax.set_ylabel("exchanges accepted")
@@ -164,9 +164,9 @@ def _draw_trips(ax: Axes, trips: Integers) -> None:
 
 
 def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
-    """P(q) at temperatures from the lowest to the highest, evenly chosen; bands are standard errors.
+    """Draw P(q) at evenly chosen temperatures from the lowest to the highest; bands are standard errors.
 
-    Without a field it is the mean of P(q) and P(-q), which are equal. Errors that cannot be trusted have no band.
+    Without a field, the mean of P(q) and P(-q) is drawn, as both are equal. Untrusted errors have no band.
     """
     chosen, even = paper.some_temperatures(result.temperature), not in_field(result.model)
     is_known = True

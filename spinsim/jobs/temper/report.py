@@ -1,4 +1,4 @@
-"""Reports of tempering runs, before they begin, when they are done and by ``show``, and their tables."""
+"""Reports of tempering runs: before the run, at its end and for ``show``; and their tables."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Array = npt.NDArray[np.float64]
 
 
 def _swap_rate(result: TemperResult) -> Array:
-    """Share of exchanges accepted; NaN where none are known, of a run that was killed before its first checkpoint."""
+    """Acceptance rate of exchanges; NaN if unknown, because the run was killed before its first checkpoint."""
     return np.where(result.attempts.any(axis=0), result.swap_rate, np.nan)
 
 
 def _means(result: TemperResult) -> dict[str, Array]:
-    """Mean energy, m^2 and q^2 at each temperature, NaN without measurements."""
+    """Mean energy, m^2 and q^2 at each temperature; NaN without measurements."""
     if result.reduced is not None:
         statistics = statistics_of(result)
         names = [name for name in ("energy", "m^2", "q^2") if name in statistics.run.names]
@@ -42,7 +42,7 @@ def _means(result: TemperResult) -> dict[str, Array]:
 
 
 def _mean(*factors: npt.NDArray[Any]) -> Array:
-    """Mean of a series, or of the product of two, (steps, samples, copies, temperatures), at each temperature."""
+    """Mean at each temperature of a series (steps, samples, copies, temperatures), or of a product of two series."""
     places = factors[0].shape[-1]
     total = np.einsum(f"{','.join(['abct'] * len(factors))}->t", *factors, dtype=np.float64)
     count = factors[0].size // places
@@ -50,8 +50,8 @@ def _mean(*factors: npt.NDArray[Any]) -> Array:
 
 
 MOST_BYTES: Final = 2**28
-"""Size of the series of a run up to which its averages get errors as soon as it is done or shown."""
-_BYTES_A_REPLICA: Final = 64  # of a measurement, correlations included
+"""Largest size of a run's series for which averages get errors at its end and in ``show``."""
+_BYTES_A_REPLICA: Final = 64  # for each measurement, with correlations
 
 
 def describe(plan: TemperPlan) -> str:
@@ -95,13 +95,13 @@ def _verdict(result: TemperResult, search: Searched) -> str:
 
 
 def _averages_of(result: TemperResult) -> Summary | None:
-    """Returns averages with errors; None where the series are too short for them, or too long to be read here."""
+    """Return averages with errors; None if the series are too short for errors, or too long to read here."""
     size = _BYTES_A_REPLICA * len(result.sweep) * result.round_trips.size
     return summarize(result) if measurements_of(result) >= FEWEST_STEPS and size <= MOST_BYTES else None
 
 
 def _of_samples(run: TemperResult, best: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Returns the lowest energies of all replicas of each sample; those of pooled runs of one sample in one row."""
+    """Return the lowest energies of all replicas, one row for each sample, also if several pooled runs share it."""
     if run.disorder is None:
         return best
     rows = [best[run.disorder == sample].ravel() for sample in range(samples_in(run))]
@@ -110,7 +110,7 @@ def _of_samples(run: TemperResult, best: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
-    """Returns all numbers of a run, of which a search prints others than a run in equilibrium."""
+    """Return all numbers of a run; the printed ones differ between searches and runs in equilibrium."""
     settings, best, places = run.config[run.job], run.best_energy, len(run.temperature)
     lowest = None if best is None else float(best.min())
     is_cut = lowest is not None and run.model.maxcut_weight is not None
@@ -153,14 +153,14 @@ def _search_rows(run: TemperResult, search: Searched) -> list[Row]:
     again = "" if search.restarts is None else f", {count(search.restarts, 'restart')}"
     rows = [Row("Search", f"{count(search.done, 'sweep')}{side_by_side} in {search.elapsed:.3g} s{again}")]
     rate = _swap_rate(run)
-    if len(rate):  # nothing to exchange at a single temperature
+    if len(rate):  # a single temperature has no exchanges
         ends = f"{np.nanmin(rate):.3f} to {np.nanmax(rate):.3f} of those tried with the next temperature were accepted"
         rows.append(Row("Exchanges", ends + " (first group)" * (groups > 1)))
     return rows
 
 
 def _columns_without_errors(run: TemperResult) -> list[Row]:
-    """Returns means at each temperature, and behind them the shares of exchanges accepted."""
+    """Return means at each temperature, and then the acceptance rates of exchanges."""
     means = _means(run)
     return [
         Row("T", run.temperature, key="temperatures"),

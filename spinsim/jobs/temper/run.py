@@ -65,7 +65,7 @@ class TemperResult(LadderResult):
         temperature: Temperatures from the lowest to the highest, in the unit of the couplings, (temperatures,).
         energy: Totals, ``float64`` (steps, samples, copies, temperatures).
         staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
-            ``energy``; no copies if the lattice is not bipartite, and in older files.
+            ``energy``; without copies if the lattice is not bipartite, and in older files.
         search: Sweeps, seconds and restarts of a search; None for other runs.
     """
 
@@ -122,17 +122,17 @@ class TemperResult(LadderResult):
 
 
 def read(record: Record, model: Ising) -> TemperResult:
-    """Returns the run of a record."""
+    """Return the result of a record."""
     temperature, search = record[f"{MEASUREMENTS}/temperature"], Searched.read(record)
     return TemperResult.of(record, model, Temperatures(temperature), temperature=temperature, search=search)
 
 
 class TemperSearch(ReplicaRun):
-    """A search under way: groups of copies side by side, which begin anew where they have met nothing lower for long.
+    """A search under way, with groups of copies in parallel. All groups restart if they find no lower state for long.
 
-    The first group searches alone for some sweeps, which is enough for easy problems, before the others join it. The
-    engine then has the samples of one group after the other. Every measurement is a look at all energies; those of the
-    first group after thermalisation are rows of the file, until these are full or the search begins anew.
+    First, only the first group searches, which is enough for easy problems; then the others join. The samples of the
+    groups follow each other in the engine. The search checks all energies at every measurement. Measurements of the
+    first group after thermalisation are rows of the file, until these are full or the search restarts.
     """
 
     engine: Engine
@@ -144,7 +144,7 @@ class TemperSearch(ReplicaRun):
         self._moves = moves_of_run(plan.moves, t.moves, "ss.temper")
         _check_groups(plan, choice.copies * len(self._ladder))
         self._groups, self._only_first = t.number_of_groups, t.number_of_groups > 1
-        first = -(-t.thermalize // t.measure_every)  # after thermalisation
+        first = -(-t.thermalize // t.measure_every)  # first measurement after thermalisation
         self._rows, self._measured = range(first, first + plan.rows), quantities_of(in_time=False)
         self.plan, self.saving, self.watch = plan, saving, watch
         self._start(0, 1)
@@ -159,12 +159,12 @@ class TemperSearch(ReplicaRun):
         self.set_contents(contents)
 
     def _start(self, number: int, groups: int) -> None:
-        """Make the replicas of so many groups in the start of a number, and their measurements without end."""
+        """Make the replicas of ``groups`` groups for start ``number``, and their unlimited measurements."""
         plan: Any = self.plan
         t, choice, seed = plan.config.temper, plan.choice, seed_of_start(plan.config.run.seed, number)
         engine: Engine = plan.engine_on(self._ladder, seed, groups)
         most = t.sweeps_of_first_group
-        if groups == t.number_of_groups:  # as many as random numbers have room for
+        if groups == t.number_of_groups:  # up to the limit of the random counters
             most = 2**HALF_SWEEP_BITS // engine.colours // t.measure_every * t.measure_every
         times = Times(0, most, t.measure_every, t.swap_every)
         rows = () if number else self._rows
@@ -206,7 +206,7 @@ class TemperSearch(ReplicaRun):
         self.engine.restore({name: _followed(array, every[name]) for name, array in first.items()})
 
     def _restart(self) -> None:
-        """Begin anew with all groups, whose exchanges are counted from the last measurement on."""
+        """Restart with all groups; the exchange counts continue from the last measurement."""
         counted = {name: getattr(self._exchange, name) for name in COUNTED}
         self._restarts.begin(self._done - self._restarts.before)
         self._make_all()
@@ -214,12 +214,12 @@ class TemperSearch(ReplicaRun):
         self.engine.restore(every | {name: _followed(array, 0 * every[name]) for name, array in counted.items()})
 
     def _make_all(self) -> None:
-        del self._frames, self.engine  # the next ones may need their room
+        del self._frames, self.engine  # frees memory for the next ones
         self._only_first = False
         self._start(self._restarts.number, self._groups)
 
     def _look(self, frame: TemperFrame) -> Iterator[FileRow]:
-        """Take in a measurement, which may be a row of the file."""
+        """Process a measurement, which may become a row of the file."""
         energy, spins = self._lowest_of_groups(frame)
         self.best.update(energy, spins)
         sweeps = (frame.step + 1) * self._every
@@ -245,7 +245,7 @@ class TemperSearch(ReplicaRun):
         return self._restarts.before * updates_a_sweep(self.engine) + super().updates_done()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """The state from which the search can go on, as a checkpoint holds it: with room for all groups."""
+        """State from which the search can continue, in the form of a checkpoint, with room for all groups."""
         state = super().state()
         if self._groups > 1 and self._only_first:
             rest = self._groups - 1
@@ -271,12 +271,12 @@ class TemperSearch(ReplicaRun):
 
 
 def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The rows of the first samples, followed by those of all samples behind them; a number as it is."""
+    """Replace the first rows of ``every`` by ``first``; return a number unchanged."""
     return np.concatenate([first, every[len(first) :]]) if first.ndim else first
 
 
 Tables = dict[str, dict[str, Any]]
-"""A configuration as its file has it, by tables and settings; empty where no file has been begun."""
+"""A configuration as stored in a file, by tables and settings; empty without a begun file."""
 
 
 class TemperPlan(LadderPlan[Temper]):
@@ -288,9 +288,9 @@ class TemperPlan(LadderPlan[Temper]):
 
     @classmethod
     def filled_in(cls, config: Temper, model: Ising, device: str) -> Temper:
-        """A configuration with its ladder, size of a search, moves and choice of modes where they were left out.
+        """Fill in a configuration's missing ladder, size of a search, moves and choice of modes.
 
-        Where its file has been begun already, on whatever device, these, and the ladder of a search, are those of it.
+        If its file has been begun, on any device, these come from the file, also the ladder of a search.
         """
         t, run = config.temper, config.run
         begun: Tables = {}
@@ -301,7 +301,7 @@ class TemperPlan(LadderPlan[Temper]):
         elif t.houdayer == AUTO or (t.searches and t.houdayer is None and model.lattice is None):
             config = replace(config, temper=replace(t, houdayer=AUTO))
             copies = run.replicas
-            if copies is None:  # of a search
+            if copies is None:  # for a search
                 copies = 2 if t.temperatures is None else copies_of_search(ModelSizes(model), device, len(t.ladder))
             config = with_usual_moves(config, model, copies)
         if t.searches and t.temperatures is None:
@@ -351,7 +351,7 @@ def _sized(config: Temper, model: Ising, device: str, begun: Tables) -> Temper:
 
 
 def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
-    """A configuration that says whether modes of the magnetisation are measured."""
+    """Decide whether modes of the magnetisation are measured, if the configuration leaves it open."""
     t, out = config.temper, config.run.out
     if t.magnetization_modes is not None:
         return config
@@ -360,7 +360,7 @@ def _with_modes(config: Temper, model: Ising, begun: Tables) -> Temper:
         return having if begun[config.job].get("magnetization_modes", True) else lacking
     if not t.correlations or model.embedding is None or not is_symmetric_glass(model):
         return having
-    if out is None and config.model.instance is None:  # a command, whose file is named by its identity
+    if out is None and config.model.instance is None:  # of a command, whose file is named by its identity
         paths = [usual_path(one, model.name, one.sha256(None)) for one in (having, lacking)]
         if [os.path.lexists(path) for path in paths] == [True, False]:
             return having
@@ -418,16 +418,17 @@ def temper(
     Args:
         model: Model to simulate.
         temperatures: From the lowest to the highest, in the unit of the couplings, shape
-            (temperatures,); or text as the command line takes it, such as ``auto:0.7:2.0``. By
-            default 16 in equal ratios, for ferromagnets and antiferromagnets from 0.75 to 1.3 times
-            the temperature of their transition, for glasses from 0.3 to 0.8 times the root mean
-            square local field. Searches and graphs take 32 to 128 over the range of an anneal.
-        sweeps: Measured sweeps; in a search the recorded sweeps, after which it goes on (a whole
+            (temperatures,); or text in the notation of the command line, such as
+            ``auto:0.7:2.0``. By default 16 in equal ratios: for ferromagnets and antiferromagnets
+            from 0.75 to 1.3 times the transition temperature, for glasses from 0.3 to 0.8 times the
+            root mean square local field. Searches and graphs take 32 to 128 over the range of an
+            anneal.
+        sweeps: Measured sweeps; in a search the recorded sweeps, after which it continues (a whole
             number from 1 to 10^12).
         thermalize: Sweeps before the first measurement; in a search before the first recorded row.
         replicas: Copies at each temperature (a whole number from 1 to 2^21), 2 by default. A search
-            takes 1 to 8, so that a group has 128 replicas (1 for dense problems on a CPU), and
-            several ``groups``; with a number given it has one group.
+            takes 1 to 8 copies, so that a group has 128 replicas (1 for dense problems on a CPU),
+            and several ``groups``; if ``replicas`` is given, it has one group by default.
         measure_every: Sweeps between measurements.
         swap_every: Sweeps between exchanges of temperatures.
         seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
@@ -435,63 +436,64 @@ def temper(
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
             (samples, sites) or (samples, copies times temperatures, sites). Replica c T + k is copy
             c at temperature k of T.
-        zero_acceptance: Acceptance of flips that cost nothing (a number above 0 and at most 1), by
-            default 1 - 2^-6.
+        zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
+            by default 1 - 2^-6.
         rng_rounds: Philox rounds, 10 or 7.
         device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
-        threads: CPU threads (a whole number from 1 to 4096), all by default. The result does not
-            depend on their number, for a given number of groups.
-        on_updates: Called now and then with the number of spin updates since its last call.
+        threads: CPU threads (a whole number from 1 to 4096), all by default. For a given number of
+            groups, the result does not depend on their number.
+        on_updates: Called at intervals with the number of spin updates since its last call.
         moves: Moves, such as ``Houdayer``, ``SwendsenWang``, ``Wolff``, ``SeededClusters`` or
-            objects of your own with a ``name`` and ``apply(batch)``, each with the number of sweeps
-            between two moves: ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. Moves of your own are
-            given as objects.
+            user-defined objects with a ``name`` and ``apply(batch)``, each with the number of
+            sweeps between two moves: ``[(Houdayer(), 16)]`` or ``"houdayer:16"``. User-defined
+            moves are always given as objects.
         correlations: Measure link overlaps and the smallest Fourier modes. By default True, and
             False in searches.
-        target: Search until this value is met, one for all samples or one for each: the cut of a
-            MaxCut instance, else the energy with the constant of the problem.
+        target: Search until this value is met, one for all samples or one for each. It is the cut
+            of a MaxCut instance, else the energy including the constant of the problem.
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an
             interrupted run. Without a file the run is kept in memory.
         checkpoint_every: Seconds between checkpoints, at least 0.
         progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels
             are compiled.
-        measure: Observables of your own, functions by name: ``{"parity": parity}``. Each takes a
+        measure: User-defined observables, functions by name: ``{"parity": parity}``. Each takes a
             batch of spins (``spins``, ``grid``, ``axes``, ``model``, ``xp``) and returns floats or
-            whole numbers of the shape (samples, copies, temperatures), with further axes if you
-            like. It is called at every measurement. As text: ``module:function``.
-        magnetization_modes: Measure Fourier modes of the magnetisation too, for its correlation
+            whole numbers of shape (samples, copies, temperatures), optionally with further axes. It
+            is called at every measurement. As text: ``module:function``.
+        magnetization_modes: Also measure Fourier modes of the magnetisation, for its correlation
             length. By default False for glasses with symmetric +-J or Gaussian couplings in zero
-            field, where they are noise, else True.
+            field, where these modes are noise, else True.
         clusters: Cluster moves of Fortuin and Kasteleyn between sweeps: ``sw``, ``wolff`` or
             ``seeded``.
         clusters_every: Sweeps between cluster moves, 10 by default.
-        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies of one
+        houdayer: Sweeps between Houdayer moves, which exchange clusters between copies at the same
             temperature. ``auto`` makes them where they pay, with two copies or more on graphs of up
             to three dimensions; 0 for none. By default none; in searches on graphs ``auto``.
         series: Series to keep: ``all``, ``none``, or names such as ``energy,overlap``; averages
-            come from sums over all measurements.
-        series_limit: Megabytes that series may take, at least 0.001. A longer run adds up all
-            measurements and keeps every second, fourth, ... row, in at most a quarter of the limit.
+            always come from sums over all measurements.
+        series_limit: Largest size of the series in megabytes, at least 0.001. A longer run adds up
+            all measurements and keeps every second, fourth, ... row, in at most a quarter of the
+            limit.
         groups: Independent groups of copies in a search (a whole number from 1 to 2^18); series,
-            exchanges and round trips are those of the first group. By default 1; in searches
-            without ``replicas`` one for each CPU thread, or as many as fill a GPU.
+            exchanges and round trips come from the first group. By default 1; in searches without
+            ``replicas`` one for each CPU thread, or as many as fill a GPU.
         restart_after: Sweeps without a lower state after which a search restarts with new random
-            numbers, twice as many after each restart (up to 10^12); 0 for never. By default 50000
-            in searches, beyond 4000 sites 250 for each site.
+            numbers, doubled after each restart (up to 10^12); 0 for never. By default 50000 in
+            searches, beyond 4000 sites 250 for each site.
         time_limit: Search for this many seconds, at least 0.001, not counting the compiling of
             kernels.
         solution: File for the lowest states by the labels of the problem, .txt or .json.
-        gpus: GPUs that share the work: ``all``, how many, or a list of numbers such as ``0,2``; by
+        gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by
             default one for each process.
-        save_configurations: Save all spins at every so many measurements (up to 10^12), a bit a
-            spin; 0 saves none.
+        save_configurations: Measurements between configurations that are saved (up to 10^12), one
+            bit per spin; 0 saves none.
 
     Returns:
-        Energies, magnetisations and overlaps of every copy at every temperature, and the rates of
-        exchange.
+        Energies, magnetisations and overlaps of every copy at every temperature, and the acceptance
+        rates of exchanges.
 
     Raises:
-        InputError: for bad temperatures, numbers out of range, too little memory, and a file that
+        InputError: for bad temperatures, numbers out of range, too little memory, and if the file
             holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """

@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from spinsim.sampling import Range, Times
 
 _GLASSY: Final = 0.3, 0.8  # ends of the ladder of a glass on a lattice, in root mean square local fields
-_AROUND: Final = 0.75, 1.3  # of a ferromagnet or antiferromagnet, in transition temperatures
+_AROUND: Final = 0.75, 1.3  # ends of the ladder of a ferromagnet or antiferromagnet, in transition temperatures
 RESTART_AFTER: Final = 50_000
-FIRST_GROUP_SWEEPS: Final = 50  # sweeps that easy problems take, for which several groups would only be more work
+FIRST_GROUP_SWEEPS: Final = 50  # easy problems need no more; several groups would only add work
 _COUNT: Final = 16
 _WIDE_COUNT: Final = 32
-_WIDE: Final = 4.0  # logarithm of the ratio of the ends of a ladder of so many temperatures
+_WIDE: Final = 4.0  # logarithm of the ratio of the ends of a ladder with ``_WIDE_COUNT`` temperatures
 _MOST_COUNT: Final = 128  # a word of replicas
 _LARGE: Final = 4000  # sites beyond which neighbouring temperatures must lie closer
-_LARGE_COUNT: Final = 128  # of a search of so many sites: a word of replicas, in equal steps
-_RESTART_OF_SITE: Final = 250  # sweeps of a large problem, which goes on to find lower states for millions
-_OF_LAST: Final = 2.0  # of the last temperature of an anneal on a lattice
-_OF_FIRST: Final = 2 / 3  # of its first
-_OF_HOT: Final = 1.4  # of the ends of an anneal of another graph
+_LARGE_COUNT: Final = 128  # temperatures in a search of a large problem: a word of replicas, in equal steps
+_RESTART_OF_SITE: Final = 250  # sweeps per site of a large problem, which finds lower states for millions of sweeps
+_OF_LAST: Final = 2.0  # coldest end on a lattice, in units of an anneal's last temperature
+_OF_FIRST: Final = 2 / 3  # hottest end on a lattice, in units of an anneal's first temperature
+_OF_HOT: Final = 1.4  # ends on another graph, in units of an anneal's ends
 _OF_COLD: Final = 1.2
-_OF_COLD_WITH_GAP: Final = 0.5  # as all other low states lie a gap above the lowest
-_LARGE_OF_COLD: Final = 1.1  # of the ends in large problems, whose replicas do not get through more
+_OF_COLD_WITH_GAP: Final = 0.5  # all other low states lie a gap above the lowest
+_LARGE_OF_COLD: Final = 1.1  # factors of the ends in large problems, whose replicas cannot cross a wider range
 _LARGE_OF_HOT: Final = 0.55
-_LEAST_RATIO: Final = 4.0  # of the ends of a large problem's ladder, where the anneal has as much
-_EVEN_RATIO: Final = 10.0  # below which large problems have equal steps
-_MOVED_OF_HOT: Final = 0.25  # of large problems with moves, which get replicas out of valleys where it is colder
+_LEAST_RATIO: Final = 4.0  # least ratio of the ends of a large problem's ladder, if the anneal's range allows it
+_EVEN_RATIO: Final = 10.0  # ratio of the ends below which large problems have equal steps
+_MOVED_OF_HOT: Final = 0.25  # hot end of large problems with moves, which leave valleys even where it is colder
 
 
 def usual_restart(sites: int) -> int:
-    """Return after how many sweeps without a lower state a search of so many sites begins anew."""
+    """Return the default number of sweeps without a lower state after which a search of this size restarts."""
     return RESTART_AFTER if sites <= _LARGE else _RESTART_OF_SITE * sites
 
 
@@ -108,7 +108,7 @@ class TemperSettings(Table):
 
     @classmethod
     def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse a pre-run for a search, whose time it would not count in; runs begun by earlier versions go on."""
+        """Refuse a pre-run in a search, which would not count its time; runs begun by earlier versions can continue."""
         from spinsim.sampling.placement import PREFIX
 
         text, ends = given.get("temperatures"), sorted({"target", "time_limit"} & set(given))
@@ -154,7 +154,7 @@ class TemperSettings(Table):
 
     @cached_property
     def to_place(self) -> Range | None:
-        """Ends of a ladder whose temperatures a pre-run places; None where they are given."""
+        """Ends of a ladder whose temperatures a pre-run places; None for given temperatures."""
         from spinsim.sampling.placement import PREFIX, read_range
 
         text = self.temperatures or ""
@@ -210,7 +210,7 @@ class Temper(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Leave the size of a search to its model and device, and give it no correlations, unless it has its own."""
+        """Leave the size of a search to its model and device, and switch off correlations, unless they are given."""
         given = tables[cls.job]
         shared.with_ladder_of_file(given, cls.job, {"temperatures": "temperature"})
         shared.with_clusters(given)
@@ -222,7 +222,7 @@ class Temper(Config):
             given.setdefault("correlations", False)
 
     def with_temperatures(self, model: Ising) -> Temper:
-        """The configuration with its ladder filled in: for searches and graphs one as wide as an anneal."""
+        """Fill in the ladder of the configuration; for searches and graphs it is as wide as an anneal."""
         from spinsim.sampling.temperatures import transition_temperature
 
         if self.temper.temperatures is not None:
@@ -240,7 +240,7 @@ class Temper(Config):
 
 
 def _wide_ladder(model: Ising, t: TemperSettings) -> str:
-    """Returns the ladder of a search or a graph, with more temperatures where it is wider or the problem is large."""
+    """Return the ladder of a search or a graph, with more temperatures for wider ladders and large problems."""
     from math import ceil, log, log2
 
     from spinsim.sampling.temperatures import automatic_temperatures

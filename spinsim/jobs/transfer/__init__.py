@@ -20,7 +20,7 @@ _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
 
 class TransferJob(Job):
-    """Transfer matrices."""
+    """The job of transfer matrices."""
 
     name = "transfer"
     a_run = "a transfer run"

@@ -1,4 +1,4 @@
-"""The figure of transfer-matrix runs: xi / L over widths, with the table of crossings."""
+"""Figure of transfer-matrix runs: xi / L for several widths, with the table of crossings."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def draw(results: Sequence[TransferResult], wanted: Drawing) -> Draw:
 
 
 def _warn_of_omissions(result: TransferResult, warn: Callable[[str], None]) -> None:
-    """Say how many points have no xi / L: rows to come, levels that did not converge, lengths that rounding hides."""
+    """Warn of points without xi / L: missing rows, levels that did not converge, lengths lost to rounding."""
     known = np.isfinite(scaled_lengths(result))
     count, hidden = f"{known.size - known.sum()} of {known.size}", int(result.in_noise[:, :, 1, 0].sum())
     if not known.any():
@@ -74,9 +74,9 @@ def _where(c: LengthCrossing) -> str:
 def lengths_figure(
     results: Sequence[TransferResult], crossings: Sequence[LengthCrossing], average: str = "mean", style: str = "single"
 ) -> PaperFigure:
-    """Correlation lengths over widths, on a logarithmic axis, which cross near a transition, with the crossings.
+    """Draw correlation lengths over widths on a logarithmic axis, and their crossings near a transition.
 
-    Error bars are those over samples, where there are several. The axis is k where the first run was given k, else the
+    Error bars are standard errors over several samples. The axis is k if the first run was given k, else the
     temperature.
     """
     by_k = results[0].config.get("transfer", results[0].config).get("k") is not None

@@ -1,4 +1,4 @@
-"""Reports of transfer-matrix runs: before they begin, when they are done, and by ``show``."""
+"""Reports of transfer-matrix runs: before the run, at its end and for ``show``."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _findings(result: TransferResult, path: Path) -> list[Row | str]:
 
 
 def _levels(result: TransferResult) -> list[str]:
-    """Returns the table of levels, of which at most so many lines are printed."""
+    """Return the table of levels, with at most ``MOST_LINES`` lines."""
     levels = min(result.levels.shape[-1], 3)
     head = "sample", "T", "k", "sector", *(f"ln lambda_{i}" for i in range(levels)), "residual", "xi"
     rows = [head]
@@ -101,7 +101,7 @@ def _lacking(result: TransferResult, path: Path) -> list[str]:
 
 
 def _longest(lengths: Any, in_noise: Any) -> str:
-    """Returns a sector's longest correlation length, with a ? where rounding matters, a dash where there is none."""
+    """Return a sector's longest correlation length, with a ? if rounding matters, or a dash if there is none."""
     known = [(float(xi), bool(hidden)) for xi, hidden in zip(lengths, in_noise, strict=True) if xi == xi]
     if not known:
         return "-"

@@ -1,4 +1,4 @@
-"""Transfer-matrix runs: ``ss.transfer``, its result, and the tasks of a run, every sample at every coupling."""
+"""Transfer-matrix runs: ``ss.transfer``, its result, and the tasks of a run, one for each sample and coupling."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from spinsim.transfer_matrix.lanczos import NotConvergedError
 from spinsim.transfer_matrix.layer import Points, check_couplings, positive, read_points, sectors_of
 from spinsim.transfer_matrix.spectrum import RESOLUTION, Settings, Solver, SplitSolver, choose
 
-SPECTRUM: Final = "spectrum"  # the group of the levels
-MOST_NOISE: Final = 0.01  # of a correlation length that counts
-_FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field has another name
+SPECTRUM: Final = "spectrum"  # group of the levels
+MOST_NOISE: Final = 0.01  # largest relative uncertainty of a correlation length that counts
+_FIELDS: Final = {"log_eigenvalue": "levels"}  # series whose field in the result has another name
 _OF_POINT: Final = ("sample", "k", "k_time")
 
 
 def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: int) -> Record:
-    """A row for each sample and temperature, all temperatures of a sample in succession."""
+    """Return an empty record, with a row for each sample and temperature, sample by sample."""
     state = "sector", "level"
     rows: list[tuple[str, tuple[str, ...], type, str, str]] = [
         ("sample", (), np.int64, "disorder sample", "1"),
@@ -68,12 +68,12 @@ def transfer_contents(sites: int, bonds: int, sectors: tuple[str, ...], levels: 
 
 
 def values_of(contents: Record) -> list[str]:
-    """Returns the names of the arrays with rows that do not only say where a row belongs."""
+    """Return the names of the arrays with rows, except those that only identify a row."""
     return [name for name in rows_in(contents.groups[SPECTRUM]) if name not in _OF_POINT]
 
 
 def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """Returns where rows of these numbers belong, by names of series."""
+    """Return the sample and the couplings of rows with these numbers, by names of series."""
     sample, point = divmod(step, len(k))
     return {"step": step, "sample": sample, "k": k[point], "k_time": k_time[point]}
 
@@ -83,7 +83,7 @@ def place_of(step: Any, k: npt.NDArray[np.float64], k_time: npt.NDArray[np.float
 class TransferResult(Strips):
     """Leading eigenvalues of transfer matrices, of each disorder sample at each temperature.
 
-    NaN stands for missing numbers: levels that did not converge, quantities that need both sectors if there was one,
+    NaN stands for missing numbers: levels that did not converge, quantities that need both sectors in a run with one,
     and matrix elements if vectors were too long to keep. ``dataset()`` has a step for each sample and point;
     ``dataset().set_index(step=("sample", "k")).unstack("step")`` has axes of samples and couplings instead.
 
@@ -93,8 +93,8 @@ class TransferResult(Strips):
         k_time: Coupling between layers, without unit, (points,).
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
         levels: ln of the eigenvalues, (samples, points, sectors, levels).
-        residual: |T x - lambda x| / lambda, of the shape of ``levels``; also of levels that did not converge. NaN if no
-            vector was found.
+        residual: |T x - lambda x| / lambda, of the shape of ``levels``, also for levels that did not converge. NaN if
+            no vector was found.
         correlation_length: 1 / ln(lambda_0 / lambda) in layers, of the shape of ``levels``.
         gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
         free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, (samples, points).
@@ -102,7 +102,7 @@ class TransferResult(Strips):
         products: Number of products with the transfer matrix, (samples, points, sectors).
         sigma: <0| s_i |level>, (samples, points, levels, sites).
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
-        record: All of the run as named arrays, as its file has it.
+        record: The whole run as named arrays, as stored in its file.
     """
 
     job = "transfer"
@@ -125,26 +125,26 @@ class TransferResult(Strips):
 
     @property
     def log_eigenvalue(self) -> dict[str, npt.NDArray[np.float64]]:
-        """``levels`` by sector, the level first: (levels, samples, points), of which axes of length 1 are left out."""
+        """``levels`` by sector, shape (levels, samples, points), without the axes of samples or points of length 1."""
         first = np.moveaxis(self.levels, -1, 0)  # (levels, samples, points, sectors)
         shape = len(first), *(n for n in first.shape[1:3] if n > 1)
         return {name: first[..., i].reshape(shape) for i, name in enumerate(self.sectors)}
 
     @property
     def there(self) -> npt.NDArray[np.bool_]:
-        """Marks of the samples and points that have been computed, (samples, points)."""
+        """Mask of the samples and points that have been computed, (samples, points)."""
         return np.asarray((self.products > 0).all(axis=2))
 
     @property
     def incomplete(self) -> npt.NDArray[np.bool_]:
-        """Marks of those that lack levels that did not converge, (samples, points)."""
+        """Mask of the computed samples and points with levels that did not converge, (samples, points)."""
         return np.asarray(self.there & np.isnan(self.levels).any(axis=(2, 3)))
 
     @property
     def in_noise(self) -> npt.NDArray[np.bool_]:
-        """Marks of the correlation lengths that rounding and unfinished convergence may have changed by more than 1 %.
+        """Mask of the correlation lengths that rounding or incomplete convergence may have changed by more than 1 %.
 
-        An eigenvalue is off by its residual at most, and by residual^2 / distance from the next one of its sector.
+        The error of an eigenvalue is at most its residual, and at most residual^2 / distance to the next of its sector.
         """
         off = np.nan_to_num(self.residual)
         if self.levels.shape[-1] > 1:
@@ -156,7 +156,7 @@ class TransferResult(Strips):
 
     @property
     def planned_rows(self) -> int:
-        """Samples times points that the run is to have."""
+        """Number of samples times points of the complete run."""
         asked = self.config.get("transfer")
         if asked is None:
             return self.model.samples * len(self.config.get("k", self.k))
@@ -179,7 +179,7 @@ class TransferResult(Strips):
 
 
 def read(record: Record, model: Ising) -> TransferResult:
-    """Returns the run of a record, as (samples, points, ...), with NaN and 0 for rows that are not there yet."""
+    """Return the result of a record, as (samples, points, ...), with NaN and 0 for rows that do not exist yet."""
     group = record.group(SPECTRUM)
     points = max(1, int((group["sample"] == 0).sum()))
     shape, table = (model.samples, points), {}
@@ -202,10 +202,10 @@ OnProduct = Callable[[], None]
 Saved = dict[str, npt.NDArray[Any]]
 AnySolver = Solver | SplitSolver
 SolvedRow = tuple[dict[str, Any], list[NotConvergedError]]
-"""A row of the file, NaN for what did not converge, and a problem for each sector that did not."""
+"""A row of the file, with NaN for unconverged levels, and an error for each sector that did not converge."""
 
-SMALL_BITS: Final = 17  # layers up to which several tasks run side by side, one thread each
-SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer one begins anew
+SMALL_BITS: Final = 17  # largest layers for which several tasks run in parallel, one thread each
+SAVED_BYTES: Final = 2**31  # of both checkpoints of a task; a longer task restarts
 _WAITING: Final = 64  # finished tasks that wait for an earlier one
 _SOLVER: Final[Callable[..., Solver]] = Solver
 
@@ -227,7 +227,7 @@ class Work:
         at_once = min(self._threads.count, self.rows) if small else 1
         self._device = device or settings.device
         chosen = choose(model.sites, self.sectors, settings, self._device, at_once)
-        # devices that share each vector, room for vectors in memory, and how they are shared in a sentence
+        # devices that share each vector, room for vectors in memory, and a sentence on how they share
         self._seats, self.room, self.split = chosen
         self._threads_given, self.devices = threads, len(self._seats)
         self._at_once = at_once if self.devices == 1 else 1
@@ -240,7 +240,7 @@ class Work:
 
     @property
     def caution(self) -> str:
-        """Lack of the results for want of memory, in a sentence; empty where there is none."""
+        """Limitation of the results by too little memory, in a sentence; empty if there is none."""
         if self.room.basis or self.room.fits_eigenvectors:
             return ""
         return (
@@ -250,7 +250,7 @@ class Work:
 
     @property
     def where(self) -> dict[str, str]:
-        """Root attributes of a file that say on which devices the run was."""
+        """Root attributes of a file that name the devices of the run."""
         kind = "cpu"
         if self._device != "cpu":
             from spinsim.cuda.device import names
@@ -279,7 +279,7 @@ class Work:
         return place_of(step, *self.points) | own, problems
 
     def solved(self, steps: Iterable[int], to_stop: Callable[[], bool] = lambda: False) -> Iterator[SolvedRow]:
-        """Rows in the order of their numbers; KeyboardInterrupt with the next product after ``to_stop`` says so."""
+        """Yield rows in order; after ``to_stop`` returns True, the next product raises KeyboardInterrupt."""
         ended = threading.Event()
 
         def on_product() -> None:
@@ -313,7 +313,7 @@ class Work:
             pool.shutdown(cancel_futures=True)
 
     def _workers(self, on_product: OnProduct) -> list[_Worker]:
-        """A thread for each processor of all ranks, or one for each task, of all ranks in turn."""
+        """Return a thread for each processor of all ranks, or for each task, taken from the ranks in turn."""
         own = Kept(self.model)
         numbered = [(k, _Worker(InThread(), own, on_product)) for k in range(self._threads.count)]
         threads = answers([place.request(_threads_of, self._threads_given) for place in others()])
@@ -324,14 +324,14 @@ class Work:
 
     @property
     def saves_on_the_way(self) -> bool:
-        """True if a task is so long, and its vectors so few, that checkpoints are written within it."""
+        """True if a task is long enough, and its vectors few enough, to write checkpoints within it."""
         dimension = 1 << (self.model.sites - (self.sectors != ("all",)))
         needed = (self.room.basis + self.settings.eigenvalues) * dimension * 8 * 2
         return self.model.sites > SMALL_BITS and bool(self.room.basis) and needed <= SAVED_BYTES
 
 
 class _Worker(NamedTuple):
-    """A thread that solves tasks with the layers that are there; ``on_product`` is None at other ranks."""
+    """A thread that solves tasks, with the layers in its process; ``on_product`` is None at other ranks."""
 
     place: Place
     model: Any
@@ -392,8 +392,8 @@ class TransferPlan(Plan[Transfer]):
 class TransferRun(Run):
     """The tasks of a run under way.
 
-    Levels that do not converge end a run in memory. In a file they become NaN, with a warning, and the run is not
-    finished: the rows that lack some are tried again when all others are there, and replaced where that loses no level.
+    In memory, levels that do not converge end the run. In a file they become NaN, with a warning, and the run stays
+    unfinished. Rows that lack levels are retried when all others exist, and are replaced if that loses no level.
     """
 
     rewrites_rows = True
@@ -402,7 +402,7 @@ class TransferRun(Run):
         self._work, self._saving, self._watch = work, saving, watch
         self.contents, self.planned, self.where = work.contents, work.rows, work.where
         self._saved: Arrays = {}
-        self._under_way: tuple[int, AnySolver] | None = None  # the task that checkpoints hold, with its solver
+        self._under_way: tuple[int, AnySolver] | None = None  # task in the checkpoints, with its solver
 
     def restore(self, saved: Arrays) -> None:
         self._saved = saved
@@ -411,7 +411,7 @@ class TransferRun(Run):
         return {} if self._under_way is None else saved_state(*self._under_way)
 
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
-        """Yield the rows that a file lacks, or where none do, those with levels that did not converge."""
+        """Yield the missing rows of a file, or if there are none, retry the rows with levels that did not converge."""
         work, watch, begun, in_file = self._work, self._watch, recording.rows, recording.file is not None
         if work.caution:
             watch.on_warning(work.caution)
@@ -446,7 +446,7 @@ class TransferRun(Run):
         self.is_complete = not lacking
 
     def _one_by_one(self, steps: Iterable[int]) -> Iterator[SolvedRow | None]:
-        """Solve tasks in succession, with None between where a checkpoint of one is due."""
+        """Solve tasks in succession; yield None when a checkpoint within a task is due."""
         for step in steps:
             solver = self._work.solver(step)
             if int(self._saved.get("row", -1)) == step and _fits(self._saved, saved_state(step, solver)):
@@ -458,12 +458,12 @@ class TransferRun(Run):
                     yield None
             self._under_way = None
             solved = self._work.row(step, solver.row(), solver.problems)
-            del solver  # its vectors go before the next ones come
+            del solver  # frees its vectors before the next ones are allocated
             yield solved
 
 
 def _fits(saved: Arrays, like: Arrays) -> bool:
-    """True if a checkpoint is of as many vectors as memory has room for now."""
+    """True if a checkpoint has as many vectors as memory has room for now."""
     return {name: np.shape(one) for name, one in saved.items()} == {name: np.shape(one) for name, one in like.items()}
 
 
@@ -490,14 +490,14 @@ def transfer(
     *,
     gpus: str | None = None,
 ) -> TransferResult:
-    """Leading eigenvalues of the transfer matrix whose layer is ``model``, for each sample.
+    """Find the leading eigenvalues of the transfer matrix of a layer, for each sample.
 
     T = D B D with D = exp(k/2 (sum J s s + sum h s)) and bonds k_time between the layers.
 
     Args:
-        model: One layer, of up to some 30 sites: a chain for strips, a square for bars, or any
+        model: One layer, of up to about 30 sites: a chain for strips, a square for bars, or any
             graph.
-        k: 1 / T, one or many, or text as the command line takes it, such as ``0.2:0.3:11``.
+        k: 1 / T, one or many, or text in the notation of the command line, such as ``0.2:0.3:11``.
         temperature: Instead of k, in the unit of the couplings; by default the transition of the
             ferromagnet.
         k_time: Coupling between layers, without unit, one number or one for each k; by default k
@@ -505,16 +505,16 @@ def transfer(
         eigenvalues: Levels of each sector (a whole number from 1 to 1000).
         sector: ``even`` or ``odd`` under the flip of all spins, or ``both``; in a field there is
             one sector, ``all``.
-        tolerance: Residual |T x - lambda x| / lambda at which a level has converged, from 1e-14 to
-            0.1.
-        method: How T is applied: ``butterfly``, ``kronecker`` or ``auto``.
-        basis: Stored vectors; 0 takes least memory and gives no matrix elements. By default as many
-            as help and fit.
+        tolerance: Residual |T x - lambda x| / lambda below which a level has converged, from 1e-14
+            to 0.1.
+        method: Algorithm that applies T: ``butterfly``, ``kronecker`` or ``auto``.
+        basis: Number of stored vectors; 0 takes least memory and gives no matrix elements. By
+            default as many as help and fit.
         seed: Seed of the start vectors, 64 bits (a whole number from 0 to 2^64 - 1); None draws a
             fresh one.
         device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
         threads: CPU threads (a whole number from 1 to 4096), all by default.
-        most_steps: Products with T after which levels are given up.
+        most_steps: Largest number of products with T, after which levels are given up.
         on_rows: Called with the number of samples and points that were finished since the last
             call.
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an
@@ -522,17 +522,17 @@ def transfer(
         checkpoint_every: Seconds between checkpoints, at least 0.
         progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels
             are compiled.
-        gpus: GPUs that share each vector: ``all``, how many, or a list of numbers such as ``0,2``;
+        gpus: GPUs that share each vector: ``all``, a count, or a list of numbers such as ``0,2``;
             by default one for each process.
 
     Returns:
         ln of the eigenvalues, residuals, correlation lengths, energies and matrix elements. With
-        ``out``, levels that did not converge are NaN, with a warning, and ``resume`` tries them
+        ``out``, levels that did not converge become NaN, with a warning, and ``resume`` tries them
         again.
 
     Raises:
         InputError: for couplings that overflow, a layer that does not fit, levels that do not
-            converge (without ``out``), and a file that holds another run.
+            converge (without ``out``), and if the file holds another run.
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     given = dict(locals())

@@ -47,7 +47,7 @@ class TransferSettings(Table):
         self.points(None)
 
     def points(self, model: Ising | None) -> Points:
-        """Couplings of every point, for layers of a model; None where only the texts are to be checked."""
+        """Couplings of every point, for layers of a model; with None, only the texts are checked."""
         from spinsim.transfer_matrix.layer import read_points
 
         return read_points(self.temperature, self.k, self.k_time, model)
@@ -94,6 +94,6 @@ class Transfer(Config):
 
     @classmethod
     def complete(cls, tables: dict[str, dict[str, Any]]) -> None:
-        """Give a square layer a width of its own."""
+        """Give a square layer its own default width."""
         if tables["model"].get("lattice") == "square":
             tables["model"].setdefault("size", _SQUARE_WIDTH)

@@ -1,1 +1,1 @@
-"""Fortuin-Kasteleyn clusters: satisfied bonds are open at random, and spins that open bonds join flip together."""
+"""Fortuin-Kasteleyn clusters: satisfied bonds are opened at random, and spins joined by open bonds flip together."""

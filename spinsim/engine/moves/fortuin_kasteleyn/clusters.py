@@ -1,30 +1,30 @@
-"""Open bonds of Fortuin-Kasteleyn clusters, 128 replicas at a time, and the clusters that they join, on the CPU.
+"""Open bonds of Fortuin-Kasteleyn clusters, for 128 replicas at a time, and their clusters, on the CPU.
 
-A bond of coupling J is open with probability 1 - exp(-2 beta |J|) where it is satisfied, J s s' > 0, and never else.
-A field h is a bond of coupling h to one more site, the ghost, whose spin is always +1. Bonds of the second of two terms
-take the inverse temperature of that term. A bond stays closed where a uniform 64-bit number is below the threshold of
-a Metropolis flip that costs 2 |J| (acceptance.py).
+A satisfied bond of coupling J (J s s' > 0) is open with probability 1 - exp(-2 beta |J|); an unsatisfied bond is
+closed. A field h is a bond of coupling h to one more site, the ghost, whose spin is always +1. Bonds of the second of
+two terms use that term's inverse temperature. A bond stays closed if a uniform 64-bit number is below the threshold of
+a Metropolis flip of cost 2 |J| (acceptance.py).
 
 The uniforms of 32 replicas are compared a bit plane at a time: their 8 most significant bits are the words of two
-calls of Philox, plane ``p`` word p % 4 of call p // 4, bit b being replica 32 w + b of the block of 128. Call c of word
-w has plane 4 c + w in the counter. Where these 8 bits equal those of the threshold a replica takes 64 further bits
-from a call of its own, plane ``TAIL`` and its number in the block. The group of all of them is the number of the bond,
-that of a field the number of bonds plus that of the site.
+Philox calls. Plane p is word p % 4 of call p // 4, and bit b belongs to replica 32 w + b of the block of 128. Call c of
+word w has plane 4 c + w in the counter. If these 8 bits equal the first bits of the threshold, the replica takes 64
+more bits from its own call, plane ``TAIL`` plus its number in the block. The group of all calls is the number of the
+bond; for a field it is the number of bonds plus the number of the site.
 
-Clusters of periodic lattices are found by flood, 512 replicas at a time, without labels:
+On periodic lattices, clusters are found by flooding, for 512 replicas at a time, without labels:
 
     opened[axis, 8 * site + w]   bonds from a site to the next one along an axis, open or not; words w of replicas
-    reached[8 * site + w]        sites that are reached from where the flood began
+    reached[8 * site + w]        sites that the flood has reached from its start
 
-A flood lets words grow over open bonds with AND and OR until nothing changes, row by row along the first axis: a row
-takes what its neighbours along the other axes have reached and passes it on within itself, forward and backward. Rows
-are visited in turn, up and down, as long as a neighbour has changed.
+A flood grows words over open bonds with AND and OR until nothing changes, row by row along the first axis. A row takes
+the reached sites of its neighbours along the other axes and spreads them within itself, forward and backward. Rows are
+visited in turn, up and down, as long as a neighbour has changed.
 
-The leader of each cluster is found a bit of its rank at a time, from the highest: a flood from all candidates whose bit
-is 0 reaches those with bit 1 in the same clusters, which drop out. One candidate of each cluster is left.
+The leader of each cluster is found one bit of its rank at a time, from the highest. A flood from all candidates with
+bit 0 reaches the candidates with bit 1 in the same clusters, which are removed. One candidate per cluster remains.
 
-Clusters of any graph are found by labels, a replica at a time: union-find over the open bonds, the smallest label as
-root.
+On any graph, clusters are found by labels, a replica at a time: union-find over the open bonds, with the smallest label
+as root.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ CLUSTERS: Final = np.uint64(rng.Stream.FORTUIN_KASTELEYN)
 SWENDSEN_WANG: Final = 0
 WOLFF: Final = 1
 SEEDED: Final = 2
-KINDS: Final = 4  # times the number of applications, so that kinds share no random number
+KINDS: Final = 4  # factor of the number of applications, so that kinds share no random number
 PLANES: Final = 8
-CALLS: Final = 2  # of 4 planes of 32 replicas
+CALLS: Final = 2  # calls of 4 planes of 32 replicas
 TAIL: Final = 128
 BATCH: Final = 64  # bonds whose random numbers are drawn together
 ZERO: Final = np.uint64(0)
@@ -60,28 +60,28 @@ ALL: Final = np.uint64(2**64 - 1)
 SHIFT: Final = np.uint64(32)
 AFTER: Final = np.uint64(PLANES)
 MOST_LEVELS: Final = 64
-"""Sizes of bonds up to which the thresholds of all are made ahead; of more each bond makes its own."""
+"""Most bond sizes whose thresholds are made in advance; if there are more, each bond makes its own."""
 
 
 class Bonds(NamedTuple):
-    """Bonds of a model, those to the ghost last; of a periodic lattice with right angles axis by axis before them."""
+    """Bonds of a model, bonds to the ghost last. On a periodic lattice with right angles, others come axis by axis."""
 
     ends: npt.NDArray[np.int32]  # sites that each bond joins, (bonds, 2); the ghost has the number of sites
-    number: npt.NDArray[np.uint32]  # in the random counter, (bonds,)
+    number: npt.NDArray[np.uint32]  # number in the random counter, (bonds,)
     negative: npt.NDArray[np.uint8]  # 1 where the coupling is below 0, (1 or samples, bonds)
-    level: npt.NDArray[np.int32]  # place of its size in ``costs``, (1 or samples, bonds); -1 where the coupling is 0
+    level: npt.NDArray[np.int32]  # index of its size in ``costs``, (1 or samples, bonds); -1 if the coupling is 0
     costs: npt.NDArray[np.float64]  # 2 |J| in quanta, (levels,)
-    terms: npt.NDArray[np.uint8]  # term of each of them, (levels,)
+    terms: npt.NDArray[np.uint8]  # term of each level, (levels,)
 
 
 def axes_of(model: Ising) -> int:
-    """Axes of a model on a periodic lattice with right angles, whose site i has bonds i axes + a along them; else 0."""
+    """Axes of a periodic lattice with right angles, whose site i has bonds i * axes + a along axes a; else 0."""
     lattice = model.graph.regular_lattice
     return lattice.dimension if lattice and lattice.joins_layers else 0
 
 
 def bonds_of(model: Ising) -> Bonds:
-    """Return the bonds of a model and, where there are fields, of all sites to the ghost."""
+    """Return the bonds of a model and, if there are fields, the bonds of all sites to the ghost."""
     rows = max(len(model.couplings), len(model.fields))
     values = np.stack([model.integer_couplings(k) for k in range(len(model.couplings))])
     fields = np.stack([model.integer_fields(k) for k in range(len(model.fields))])
@@ -112,9 +112,10 @@ def bonds_of(model: Ising) -> Bonds:
 
 @part
 def lay_level(cost, beta, planes, thresholds, always):  # type: ignore[no-untyped-def]
-    """Set the thresholds (128,) of bonds of a cost, their first bits as ``planes`` (8, 2), and who never opens them.
+    """Set the ``thresholds`` (128,) of bonds of a cost, their first bits ``planes`` (8, 2), and the mask ``always``.
 
-    ``beta`` (128,) are inverse temperatures times the quantum; ``always`` is (2,).
+    ``beta`` (128,) are inverse temperatures times the quantum; ``always`` (2,) marks replicas that never open such
+    bonds.
     """
     planes[:] = ZERO
     always[:] = ZERO
@@ -135,7 +136,7 @@ def lay_level(cost, beta, planes, thresholds, always):  # type: ignore[no-untype
 
 @part
 def draw_planes(number, word1, when, key, random):  # type: ignore[no-untyped-def]
-    """Set ``random`` (8 planes, 2, bonds) of bonds of these numbers."""
+    """Draw ``random`` (8 planes, 2, bonds) for the bonds of the given numbers."""
     k0, k1 = key
     word2 = rng.low32(when)
     for call in range(CALLS):
@@ -156,7 +157,7 @@ def draw_planes(number, word1, when, key, random):  # type: ignore[no-untyped-de
 
 @part
 def finish_bond(opened, undecided, half, thresholds, number, word1, when, key):  # type: ignore[no-untyped-def]
-    """Return ``opened`` without undecided replicas whose further 64 bits are below what is left of the threshold."""
+    """Return ``opened`` without undecided replicas whose next 64 bits are below the rest of the threshold."""
     k0, k1 = key
     while undecided:
         bit = trailing_zeros(undecided)
@@ -171,10 +172,10 @@ def finish_bond(opened, undecided, half, thresholds, number, word1, when, key): 
 
 @kernel
 def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: ignore[no-untyped-def]
-    """Set ``opened`` (bonds, 2), the replicas for which each bond of a sample is open.
+    """Set ``opened`` (bonds, 2): the replicas for which each bond of a sample is open.
 
-    ``up`` are words of spins, uint64 (sites + 1, 2), the ghost last; ``beta`` inverse temperatures times the quantum,
-    (terms, 128), 0 of lanes not in use, which have no open bonds. ``when`` goes into the field of half-sweeps.
+    ``up`` are words of spins, uint64 (sites + 1, 2), the ghost last. ``beta`` (terms, 128) is the inverse temperature
+    times the quantum; it is 0 for unused lanes, which have no open bonds. ``when`` goes into the half-sweep field.
     """
     ends, numbers, negative, level, costs, terms = bonds
     minus, sizes = negative[sample % negative.shape[0]], level[sample % level.shape[0]]
@@ -217,14 +218,14 @@ WIDE: Final = 8  # words of a site
 
 
 class Rows(NamedTuple):
-    """Rows of a lattice."""
+    """Rows of a lattice along its first axis."""
 
     near: npt.NDArray[np.int32]  # rows before and after each row along the other axes, (rows, axes, 2)
-    rank: npt.NDArray[np.uint32]  # of each site, (sites,)
+    rank: npt.NDArray[np.uint32]  # rank of each site, (sites,)
 
     @classmethod
     def of(cls, lattice: Lattice, order: npt.NDArray[np.uint32]) -> Rows:
-        """Rows of a lattice of one site a cell, whose sites lead in an order."""
+        """Return the rows of a lattice of one site per cell; ``order`` has the site of each rank."""
         sides = lattice.shape[1:]
         number, rank = np.arange(np.prod(sides, dtype=np.int64)).reshape(sides[::-1]), np.empty_like(order)
         rank[order] = np.arange(order.size, dtype=np.uint32)
@@ -236,7 +237,7 @@ class Rows(NamedTuple):
 
 @step
 def pull(row, other, opened):  # type: ignore[no-untyped-def]
-    """Add to a row what another one has reached, over the open bonds between them; bits that differ then."""
+    """Add to a row the reached sites of another row, over the open bonds between them; return the changed bits."""
     changed = ZERO
     for q in range(row.size):
         joined = row[q] | (other[q] & opened[q])
@@ -247,7 +248,7 @@ def pull(row, other, opened):  # type: ignore[no-untyped-def]
 
 @step
 def spread(row, opened):  # type: ignore[no-untyped-def]
-    """Pass on what is reached within a row, a ring, until all of it is."""
+    """Spread reached sites within a row, which is a ring, until nothing changes."""
     last = row.size - WIDE
     left = ONE
     while left:
@@ -259,7 +260,7 @@ def spread(row, opened):  # type: ignore[no-untyped-def]
 
 @kernel
 def flood(opened, reached, near, dirty):  # type: ignore[no-untyped-def]
-    """Let ``reached`` grow over ``opened``; ``near`` is that of ``Rows``, ``dirty`` room, uint8 (rows,)."""
+    """Grow ``reached`` over ``opened``; ``near`` is as in ``Rows``, ``dirty`` is scratch, uint8 (rows,)."""
     rows, axes = near.shape[:2]
     width = reached.size // rows
     for r in range(rows):
@@ -289,7 +290,7 @@ def flood(opened, reached, near, dirty):  # type: ignore[no-untyped-def]
 
 @kernel
 def lead(opened, rows, candidates, reached, dirty):  # type: ignore[no-untyped-def]
-    """Set ``candidates`` (words,) to the leaders of clusters; ``reached`` and ``dirty`` are room for floods."""
+    """Set ``candidates`` (words,) to the leaders of clusters; ``reached`` and ``dirty`` are scratch for floods."""
     near, rank = rows
     bit = 1
     while (1 << bit) < rank.size:
@@ -311,10 +312,10 @@ def lead(opened, rows, candidates, reached, dirty):  # type: ignore[no-untyped-d
 
 @kernel
 def flip_flooded(up, opened, chosen, rows, by_leader):  # type: ignore[no-untyped-def]
-    """Flip clusters with chosen sites, or only those whose leader is chosen, but none with the ghost.
+    """Flip clusters with chosen sites, or only clusters with a chosen leader, but no cluster with the ghost.
 
-    Words have 8 of replicas: ``up`` (sites + 1, 8), changed in place, ``opened`` bonds, axis by axis, those to the
-    ghost last, ``chosen`` sites.
+    Arrays have 8 words of replicas: ``up`` (sites + 1, 8), changed in place; ``opened`` (bonds, 8), axis by axis, bonds
+    to the ghost last; ``chosen`` (sites, 8).
     """
     near, rank = rows
     sites, axes = rank.size, near.shape[1] + 1
@@ -339,7 +340,7 @@ HALF: Final = 64
 
 @part
 def find(parent, label):  # type: ignore[no-untyped-def]
-    """The root of a label; labels on the way come nearer to it."""
+    """Return the root of a label, and shorten the path to it."""
     while parent[label] != label:
         parent[label] = parent[parent[label]]
         label = parent[label]
@@ -348,7 +349,7 @@ def find(parent, label):  # type: ignore[no-untyped-def]
 
 @kernel
 def transpose_column(words, column, by_lane):  # type: ignore[no-untyped-def]
-    """Set ``by_lane`` (64, parts): bit b of part p is bit ``lane`` of ``words[64 p + b, column]``."""
+    """Set ``by_lane`` (64, parts): bit b of ``by_lane[lane, p]`` is bit ``lane`` of ``words[64 p + b, column]``."""
     square = np.empty(HALF, np.uint64)
     for p in range(by_lane.shape[1]):
         width = min(HALF, words.shape[0] - HALF * p)
@@ -362,7 +363,7 @@ def transpose_column(words, column, by_lane):  # type: ignore[no-untyped-def]
 
 @part
 def join(opened, labels, parent):  # type: ignore[no-untyped-def]
-    """Make ``parent`` the root of each label, the smallest that open bonds (words,) join to it."""
+    """Set ``parent`` to the root of each label: the smallest label that open bonds (words,) join to it."""
     for label in range(parent.size):
         parent[label] = label
     for p in range(opened.size):
@@ -381,7 +382,7 @@ def join(opened, labels, parent):  # type: ignore[no-untyped-def]
 
 @kernel
 def flip_labelled(up, used, opened, chosen, labels, order, by_leader):  # type: ignore[no-untyped-def]
-    """``flip_flooded`` of any graph, by labels of bonds' ends; ``order`` has the site of each label above 0."""
+    """Do ``flip_flooded`` on any graph, with ``labels`` of bonds' ends; ``order`` has the site of each label from 1."""
     sites = order.size
     parts = (sites + HALF - 1) // HALF
     parent, is_chosen = np.empty(sites + 1, np.int32), np.empty(sites + 1, np.uint8)

@@ -1,9 +1,9 @@
-"""Fortuin-Kasteleyn moves of replica-packed words on a GPU, which unpacked models have there too.
+"""Fortuin-Kasteleyn moves of replica-packed words on a GPU; unpacked models also have such words there.
 
 Open bonds are drawn for 128 replicas at a time. On lattices that fit, clusters of Wolff and seeded moves are then
-flooded, 32 replicas a block of threads. All others are found by union-find over turned words, which are 32 bonds of one
-replica: a warp has a replica in shared memory, or a block of threads in memory where there is no room for its labels.
-The kernels are in kernels/clusters/: fortuin_kasteleyn.cu, flood.cu, join.cu.
+flooded, with 32 replicas per thread block. All other clusters are found by union-find over transposed words, which hold
+32 bonds of one replica. A replica is processed by a warp in shared memory or, if its labels do not fit, by a thread
+block in global memory. The kernels are in kernels/clusters/: fortuin_kasteleyn.cu, flood.cu, join.cu.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
 FLOOD: Final = "clusters/flood.cu"
-WIDTH: Final = 32  # replicas of a block, threads of a warp
-FLOODING: Final = 512  # of a block that floods a lattice, at most
-RUN: Final = 16  # sites of a row that a thread has, at most
-SIDES: Final = {2: (16, 32, 64), 3: (8, 10, 12, 16)}  # of lattices whose sides kernels know
+WIDTH: Final = 32  # replicas of a thread block, threads of a warp
+FLOODING: Final = 512  # most threads of a block that floods a lattice
+RUN: Final = 16  # most sites of a row per thread
+SIDES: Final = {2: (16, 32, 64), 3: (8, 10, 12, 16)}  # sides of lattices with kernels of their own
 LINES: Final = struct_type(axis=(np.uint32, (3, 4)), begin=ADDRESS, most=np.uint32, row=np.uint32, size=np.uint32)
 FLOODS: Final = tuple(instance("flood_clusters", axes, side) for axes, sides in SIDES.items() for side in (0, *sides))
 
 
 class Rows:
-    """Rows of a lattice of right angles along each axis, as threads have them, and the padding between them.
+    """Rows of a lattice of right angles along each axis, as assigned to threads, and the padding between them.
 
-    Behind each row of ``row`` sites along the first axis there is a word of padding; ``size`` are words of all sites,
-    ``axis`` length, stride, parts of a row and rows of each axis, ``begin`` where rows begin, (axes, rows).
+    Each row of ``row`` sites along the first axis is followed by a word of padding. ``size`` is the number of words of
+    all sites. ``axis`` has length, stride, parts per row and number of rows of each axis; ``begin`` (axes, rows) is
+    where rows begin.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -65,7 +66,7 @@ class Rows:
 
 
 def rows_of(model: Ising, room: int) -> Rows | None:
-    """Return the rows of a model's lattice, where a thread block has threads and so many bytes for all of them."""
+    """Return the rows of a model's lattice, if the threads of a block and ``room`` bytes suffice for them."""
     axes, lattice = axes_of(model), model.lattice
     if axes not in SIDES or lattice is None:
         return None
@@ -75,18 +76,18 @@ def rows_of(model: Ising, room: int) -> Rows | None:
 
 FILE: Final = "clusters/fortuin_kasteleyn.cu"
 JOIN: Final = "clusters/join.cu"
-THREADS: Final = 256  # of a block that draws bonds or flips sites
-JOINING: Final = 512  # of a block that joins a replica's sites in memory
-MOST_WARPS: Final = 24  # of a block whose warps have a replica each, of which a multiprocessor has two
-ENOUGH_IDLE: Final = 24  # of the 64 bonds that a warp can have in hand, so that new ones are handed out
-ENOUGH: Final = 8  # such warps, for which labels of bonds are worth their shared memory
-SPREAD: Final = WIDTH + 2  # labels from a column of bonds there to the next: its threads read other banks
-FEW_LEVELS: Final = 4  # sizes of bonds whose thresholds a block keeps
-MOST_PARTS: Final = 16  # blocks that share the columns of a block of replicas
-COLUMNS_A_WARP: Final = 8  # that a warp draws, at least
+THREADS: Final = 256  # threads of a block that draws bonds or flips sites
+JOINING: Final = 512  # threads of a block that joins a replica's sites in memory
+MOST_WARPS: Final = 24  # most warps of a block, one replica each; a multiprocessor has two such blocks
+ENOUGH_IDLE: Final = 24  # idle bonds, of the 64 that a warp works on, before it gets new ones
+ENOUGH: Final = 8  # warps, for which it pays to keep labels of bonds in shared memory
+SPREAD: Final = WIDTH + 2  # labels from one column of bonds there to the next, so that its threads read other banks
+FEW_LEVELS: Final = 4  # most sizes of bonds whose thresholds a block keeps
+MOST_PARTS: Final = 16  # most blocks that share the columns of a block of replicas
+COLUMNS_A_WARP: Final = 8  # least columns that a warp draws
 GROUP: Final = THREADS // WIDTH  # columns that a block draws and writes at once
-MOST_PARENTS: Final = 2**28  # of replicas that are joined in memory at a time
-FIRST_LEAF: Final = 2**31  # in place of a label, of the first leaf
+MOST_PARENTS: Final = 2**28  # most parents of replicas joined in memory at a time
+FIRST_LEAF: Final = 2**31  # the first leaf, in place of a label
 NO_BOND: Final = 2**32 - 1
 RESERVED: Final = 1024  # bytes of shared memory that a block cannot use
 BONDS: Final = struct_type(
@@ -113,7 +114,7 @@ INSTANCES: Final[Instances] = (
 
 
 class SharedLabels(NamedTuple):
-    """Labels in the shared memory of a block: warps, a replica each, bytes, and if labels of bonds lie there too."""
+    """Labels in a block's shared memory: warps (a replica each), bytes, and True if labels of bonds are there too."""
 
     warps: int
     size: int
@@ -121,9 +122,9 @@ class SharedLabels(NamedTuple):
 
 
 def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
-    """Shared memory of a block for replicas of so many columns of labels; None where not even one has room.
+    """Shared memory of a block for replicas of ``columns`` columns of labels; None if not even one fits.
 
-    A multiprocessor has two blocks where these have more warps than a larger one.
+    A multiprocessor has two blocks if they have more warps than one larger block.
     """
     one = labels_of_block(columns, bond_columns, shared)
     two = labels_of_block(columns, bond_columns, (shared + RESERVED) // 2 - RESERVED)
@@ -131,7 +132,7 @@ def labels_in_shared(columns: int, bond_columns: int, shared: int) -> SharedLabe
 
 
 def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabels | None:
-    """Shared memory of one block, of at most so many bytes."""
+    """Shared memory of one block, at most ``shared`` bytes."""
     bonds, quads = 2 * SPREAD * bond_columns, -(-columns // 4)
     replica = 4 * (max(WIDTH, 4 * quads + 1) + 64 * quads + 1)
     if replica > shared:
@@ -143,16 +144,16 @@ def labels_of_block(columns: int, bond_columns: int, shared: int) -> SharedLabel
 
 
 class Layout:
-    """Where bonds, those to the ghost too, and sites of a model lie in words: as they are where a lattice is flooded.
+    """Places in words of a model's sites and bonds, including bonds to the ghost; in natural order for floods.
 
     Attributes:
         bond_at: Bond at each place of the columns, NO_BOND in holes.
         site_at: Site at each position of the columns, the number of sites in holes.
-        label: Of each site, uint32 (sites,), from FIRST_LEAF on of leaves.
-        joined: Labels.
+        label: Label of each site, uint32 (sites,); leaves have labels from FIRST_LEAF on.
+        joined: Number of labels.
         lists: Labels that bonds join, by name.
-        leaf_columns: Columns of bonds of leaves.
-        widths: Bonds of a leaf and of a label, with holes.
+        leaf_columns: Number of columns with bonds of leaves.
+        widths: Places for bonds of a leaf and of a label, with holes.
     """
 
     def __init__(self, count: int, edges: int) -> None:
@@ -176,7 +177,7 @@ class Layout:
 
 
 class InMemory(Layout):
-    """Labels of all sites in the order in which they lead, the first one's the largest."""
+    """Labels of all sites; a site that leads earlier has a larger label."""
 
     def __init__(self, clusters: Clusters) -> None:
         order = clusters.order[::-1]
@@ -187,22 +188,22 @@ class InMemory(Layout):
 
 
 class InShared(Layout):
-    """Labels of all sites but leaves, and groups of bonds of each leaf and of each label with larger ones.
+    """Labels of all sites but leaves; bonds are grouped by leaf, and by label for bonds to larger labels.
 
     Raises:
-        ValueError: where a label has more such bonds than a word, or there are more labels than halves of words count.
+        ValueError: if a label has more such bonds than a word has bits, or the number of labels exceeds 16 bits.
     """
 
     def __init__(self, clusters: Clusters) -> None:
         order, ends, leaves = clusters.order, clusters.bonds.ends, clusters.leaves
         count = order.size - leaves
-        if count >= 2**16 - 1:  # before millions of bonds are sorted
+        if count >= 2**16 - 1:  # checked before millions of bonds are sorted
             raise ValueError("labels that do not fit")
         super().__init__(order.size, len(ends))
         self.joined = count
         joined, leaf = order[:count][::-1], order[count:]
         self.label[joined], self.label[leaf] = np.arange(count), FIRST_LEAF + np.arange(leaves)
-        labels = np.append(self.label, np.uint32(count))[ends]  # a leaf's above all others
+        labels = np.append(self.label, np.uint32(count))[ends]  # leaves have the largest labels
         lower, upper = labels.min(axis=1), labels.max(axis=1)
         of_leaf = upper >= FIRST_LEAF
         group, larger = np.where(of_leaf, upper - FIRST_LEAF, lower), np.where(of_leaf, lower, upper)
@@ -232,19 +233,19 @@ class InShared(Layout):
 
 
 def in_groups(numbers: npt.NDArray[Any], hole: int, size: int = WIDTH * GROUP) -> npt.NDArray[np.uint32]:
-    """Numbers in whole groups of columns, or of another size."""
+    """Pad numbers with ``hole`` to whole groups of columns, or to a multiple of another size."""
     filled = np.full(-(-numbers.size // size) * size, hole, np.uint32)
     filled[: numbers.size] = numbers
     return filled
 
 
 def parts_of(columns: int) -> int:
-    """Blocks that share so many columns."""
+    """Number of blocks that share ``columns`` columns."""
     return max(1, min(MOST_PARTS, columns // (GROUP * COLUMNS_A_WARP)))
 
 
 def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, SharedLabels | None]:
-    """Labels in shared memory of so many bytes, with the room for them, or in memory."""
+    """Return labels in ``shared`` bytes of shared memory, with their sizes, or else labels in global memory."""
     try:
         layout = InShared(clusters)
     except ValueError:
@@ -254,14 +255,14 @@ def layout_for(clusters: Clusters, shared: int) -> tuple[Layout, SharedLabels | 
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath | None:
-    """The move of a kind of an engine's words; None where spins lie otherwise, as those of dense models."""
+    """Make the move of a kind for an engine's words; None for other layouts, such as dense models."""
     if not isinstance(parts.state, OrderedWords):
         return None
     return ClustersOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
 def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: npt.NDArray[np.uint32]) -> Any:
-    """The bonds of a layout as kernels take them, ``place`` that of each site's words; holes have level -1."""
+    """Record of a layout's bonds for kernels; ``place`` is the place of each site's words. Holes have level -1."""
     at, count = layout.bond_at, layout.bond_at.size
     order, is_hole = np.where(at == NO_BOND, 0, at), at == NO_BOND
     level = np.ascontiguousarray(np.where(is_hole, -1, bonds.level[:, order]), np.int32)
@@ -275,7 +276,7 @@ def record_of_bonds(on_device: OnDevice, bonds: Bonds, layout: Layout, place: np
 
 
 class ClustersOnGpu:
-    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
+    """A ``FastPath`` of an engine; CuPy's present device and stream must be the engine's."""
 
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, words: OrderedWords
@@ -321,13 +322,13 @@ class ClustersOnGpu:
         return Step(launch, (-(-self._replicas // WIDTH), samples, 1), rows.threads)
 
     def _in_shared(self, room: SharedLabels) -> list[Step]:
-        """The kernel whose warps find the clusters of a replica each."""
+        """Return the kernel whose warps find the clusters of one replica each."""
         launch = self._launch(JOIN, instance("join_in_shared", room.has_bonds), room.size)
         blocks = -(-self._model.samples * self._replicas // room.warps)
         return [Step(launch, (blocks, 1, 1), room.warps * WIDTH)]
 
     def _in_memory(self, samples: int, count: int) -> list[Step]:
-        """The kernels whose blocks find the clusters of a replica each, of some samples at a time."""
+        """Return the kernels whose blocks find the clusters of one replica each, for some samples at a time."""
         replicas = self._replicas
         at_once = max(1, min(samples, MOST_PARENTS // (replicas * (count + 1))))
         size = at_once * replicas * (count + 1)
@@ -340,7 +341,7 @@ class ClustersOnGpu:
         return launches
 
     def _launch(self, file: str, name: str, shared: int = 0, **arguments: Any) -> Launch:
-        """A kernel with all arguments but those of a moment."""
+        """Return a kernel with all arguments except the moment's."""
         given = {"ladder": np.zeros((), LADDER), **self._common, **arguments, "key": self._queue.keys.copy()}
         names = parameters(file, name)
         return Launch(self._queue.device, file, name, {one: given[one] for one in names}, shared)

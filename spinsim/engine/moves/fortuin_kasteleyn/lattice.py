@@ -1,21 +1,21 @@
-"""Fortuin-Kasteleyn moves of single lattices, whose words hold 64 sites of one colour, on the CPU.
+"""Fortuin-Kasteleyn moves of single lattices on the CPU; words hold 64 sites of one colour.
 
-Clusters are those of move.py; random numbers are addressed by groups of 128 sites, as the site-packed layout has them.
-Every bond has one end of colour 0, whose slot (layouts/site_packed.py) names it: the bond of slot k of the sites of
-group g of colour 0 has group k G + g in the counter, G the groups of a colour, a bond to the ghost of colour c
-k = 2 d + c. The stream is ``FORTUIN_KASTELEYN``, the block the replica, and bit b of word w belongs to site 32 w + b of
-the group:
+Clusters are defined in move.py; random numbers are addressed by the groups of 128 sites of the site-packed layout.
+Every bond has one end of colour 0, and is named by a slot of that site (layouts/site_packed.py). Bonds of slot k of
+group g of colour 0 have group k G + g in the counter, where G is the number of groups of a colour. Bonds of colour c to
+the ghost have k = 2 d + c. The stream is ``FORTUIN_KASTELEYN``, the block is the replica, and bit b of word w belongs
+to site 32 w + b of the group:
 
     plane p, p < 64     bit 63 - p of the uniform that closes a bond where it is below the threshold of exp(-2 beta |J|)
     COIN                bit that flips the cluster of a site which is its smallest one, group = c G + g
     OWN                 number of a replica's site and its k, group 0
     SEEDS + p           seeds: sites whose first k planes are all set, group as of coins
 
-The leader of a cluster is the site of the smallest number x + Lx (y + Ly z).
+The leader of a cluster is its site with the smallest number x + Lx (y + Ly z).
 
-Open bonds are laid as words in the order of sites. A word of 64 sites falls into runs that open bonds along x join, but
-for those from the end of a row to its beginning. Only the first site of a run has a parent, of a smaller number. Of the
-open bonds between two runs of neighbouring rows only the first counts.
+Open bonds are stored as words in the order of sites. A word of 64 sites consists of runs joined by open bonds along x,
+except bonds from the end of a row to its beginning. Only the first site of a run has a parent, with a smaller number.
+Of the open bonds between two runs of neighbouring rows only the first is used.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ from spinsim.machine.compiled import kernel, part
 from spinsim.machine.intrinsics import leading_zeros, trailing_zeros
 from spinsim.model.ising import Ising
 
-BITS: Final = 64  # of a uniform
+BITS: Final = 64  # bits of a uniform
 FEWEST: Final = 8  # planes that all groups of a batch draw together
 COIN: Final = 64
 OWN: Final = 65
 SEEDS: Final = 128
 MOST_SITES: Final = 2**32
-PASSES: Final = 512  # of all words, in the time of which a move takes place, about
+PASSES: Final = 512  # approximate cost of a move, in passes over all words
 LAST: Final = np.uint64(63)
 SIX: Final = np.uint64(6)
 EVEN: Final = np.uint64(0x5555555555555555)
@@ -80,23 +80,23 @@ TWO, FOUR, EIGHT, SIXTEEN = np.uint64(2), np.uint64(4), np.uint64(8), np.uint64(
 
 
 def chances(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
-    """Thresholds of closed bonds, uint64 (temperatures, 2, 2): of couplings and of fields, and 1 for no open bonds."""
+    """Thresholds of closed bonds, uint64 (temperatures, coupling or field, 2); the last entry is 1 if no bond opens."""
     magnitude, field = model.magnitude, model.uniform_field
-    assert magnitude is not None and field is not None  # noqa: PT018, S101  (``suits`` has looked)
+    assert magnitude is not None and field is not None  # noqa: PT018, S101  (checked by ``suits``)
     costs = 2 * np.abs(np.array([magnitude, field]))
     always, thresholds = acceptance(costs, beta.reshape(-1, 1) * model.quantum, 1.0)
     return np.stack([thresholds, always.astype(np.uint64)], axis=-1)
 
 
 def check_sites(model: Ising) -> None:
-    """Refuse lattices whose sites have no 32-bit number."""
+    """Refuse lattices with more sites than 32-bit numbers."""
     if model.sites > MOST_SITES:
         raise InputError(f"{model.sites} sites are too many for cluster moves: take a lattice of at most 2^32 sites")
 
 
 @part
 def spread(x):  # type: ignore[no-untyped-def]
-    """Move the low 32 bits of a word to its even places."""
+    """Move the low 32 bits of a word to its even bits."""
     x &= rng.MASK32
     x = (x | x << SIXTEEN) & HALVES
     x = (x | x << EIGHT) & OCTETS
@@ -107,7 +107,7 @@ def spread(x):  # type: ignore[no-untyped-def]
 
 @part
 def gather(x):  # type: ignore[no-untyped-def]
-    """Move the even places of a word to its low 32 bits."""
+    """Move the even bits of a word to its low 32 bits."""
     x &= EVEN
     x = (x | x >> ONE) & PAIRS
     x = (x | x >> TWO) & NIBBLES
@@ -118,14 +118,14 @@ def gather(x):  # type: ignore[no-untyped-def]
 
 @part
 def lay(k, even, odd, laid):  # type: ignore[no-untyped-def]
-    """Set two words of ``laid`` in the order of sites from the k-th word of even and that of odd x."""
+    """Set two words of ``laid``, in the order of sites, from the k-th words of even x and of odd x."""
     laid[2 * k] = spread(even) | spread(odd) << ONE
     laid[2 * k + 1] = spread(even >> SHIFT) | spread(odd >> SHIFT) << ONE
 
 
 @part
 def close_plane(q, word3, bit, k0, k1, w):  # type: ignore[no-untyped-def]
-    """Compare one more bit of the uniforms of the q-th group with that of the threshold, all bits of ``bit``."""
+    """Compare one more bit of the uniforms of the q-th group with the threshold's, which is repeated in ``bit``."""
     one, other = random_words(q, word3, k0, k1, rng.ROUNDS, w)
     w[FLIP + q] &= ~(w[UNDECIDED + q] & ~one & bit)
     w[UNDECIDED + q] &= ~(one ^ bit)
@@ -135,7 +135,7 @@ def close_plane(q, word3, bit, k0, k1, w):  # type: ignore[no-untyped-def]
 
 @part
 def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
-    """Take bonds that stay closed out of FLIP, the satisfied ones of groups of numbers from ``first`` on."""
+    """Remove the bonds that stay closed from FLIP, which has satisfied bonds of the groups from ``first`` on."""
     word1, (k0, k1) = source
     threshold, always = chance
     numbers = np.empty(n, np.int64)
@@ -162,7 +162,7 @@ def close(first, n, chance, source, when, w):  # type: ignore[no-untyped-def]
 
 @part
 def keep(first, n, lanes, w, words):  # type: ignore[no-untyped-def]
-    """Copy FLIP to ``words`` of groups from ``first`` on."""
+    """Copy FLIP to ``words``, for groups from ``first`` on."""
     for half in range(2):
         for q in range(n):
             k = 2 * (first + q) + half
@@ -203,7 +203,7 @@ def open_lattice(state, sides, seams, signs, chance, field, source, when, opened
 
 @part
 def lay_bonds(opened, sides, seams, bonds):  # type: ignore[no-untyped-def]
-    """Set ``bonds`` (axes, words), bit by bit in the order of sites, from ``opened`` (slots, words)."""
+    """Set ``bonds`` (axes, words), in the order of sites, from ``opened`` (slots, words)."""
     width, height, depth = sides
     _, _, lanes = lanes_of(sides)
     masks = seams[0]
@@ -223,7 +223,7 @@ def lay_bonds(opened, sides, seams, bonds):  # type: ignore[no-untyped-def]
 
 @part
 def lay_sites(words, seams, laid):  # type: ignore[no-untyped-def]
-    """Set ``laid`` in the order of sites from words of sites (colours, words)."""
+    """Set ``laid``, in the order of sites, from ``words`` (colours, words)."""
     masks = seams[0]
     for k in range(words.shape[1]):
         odd = masks[0, k % 2, k // 2 % seams[1]]
@@ -232,19 +232,19 @@ def lay_sites(words, seams, laid):  # type: ignore[no-untyped-def]
 
 @part
 def starts_of(word):  # type: ignore[no-untyped-def]
-    """First sites of the runs of a word of bonds."""
+    """Return the first sites of the runs of a word of bonds."""
     return ~(word << ONE) | ONE
 
 
 @part
 def start_of(word, bit):  # type: ignore[no-untyped-def]
-    """Place of the first site of the run of a bit."""
+    """Return the bit of the first site of a bit's run."""
     return LAST - leading_zeros(starts_of(word) & ALL >> (LAST - bit))
 
 
 @part
 def first_meetings(bonds, both):  # type: ignore[no-untyped-def]
-    """Bonds between two rows that are the first between their runs; ``both`` are bonds along x of both rows."""
+    """Return bonds between two rows that are the first between their runs; ``both`` are bonds along x in both rows."""
     open_to, reached = both << ONE, bonds
     through = open_to
     for k in range(6):
@@ -256,7 +256,7 @@ def first_meetings(bonds, both):  # type: ignore[no-untyped-def]
 
 @part
 def unite(parent, one, other):  # type: ignore[no-untyped-def]
-    """Let the larger root of two sites follow the smaller one."""
+    """Make the larger root of two sites follow the smaller one."""
     one, other = find(parent, np.uint32(one)), find(parent, np.uint32(other))
     if one < other:
         parent[other] = one
@@ -266,14 +266,14 @@ def unite(parent, one, other):  # type: ignore[no-untyped-def]
 
 @part
 def run_of(along, site):  # type: ignore[no-untyped-def]
-    """The first site of the run of a site."""
+    """Return the first site of a site's run."""
     word = site >> SIX
     return (word << SIX) + start_of(along[np.int64(word)], site & LAST)
 
 
 @part
 def unite_layers(bonds, along, distance, period, parent):  # type: ignore[no-untyped-def]
-    """Unite runs that ``bonds`` (words,) join to sites at a distance, which lie in rings of ``period`` sites."""
+    """Unite runs that ``bonds`` (words,) join across ``distance`` sites, in rings of ``period`` sites."""
     for k in range(bonds.size):
         left = bonds[k]
         if not left:
@@ -294,7 +294,7 @@ def unite_layers(bonds, along, distance, period, parent):  # type: ignore[no-unt
 def find_clusters(bonds, sides, parent):  # type: ignore[no-untyped-def]
     """Set ``parent`` of the first site of each run to the smallest site of its cluster.
 
-    Bonds from the ends of rows to their beginnings, which belong to no run, are taken out of ``bonds[0]``.
+    Bonds from the ends of rows to their beginnings belong to no run and are removed from ``bonds[0]``.
     """
     side, height, depth = 2 * sides[0], sides[1], sides[2]
     along = bonds[0]
@@ -326,7 +326,7 @@ def find_clusters(bonds, sides, parent):  # type: ignore[no-untyped-def]
 
 @part
 def mark(sites, along, parent, chosen, value):  # type: ignore[no-untyped-def]
-    """Give a value to the roots of all sites that are set in words."""
+    """Assign ``value`` to the roots of all sites that are set in words."""
     for k in range(sites.size):
         left = sites[k]
         while left:
@@ -350,7 +350,7 @@ def draw_own(source, when, sites):  # type: ignore[no-untyped-def]
 
 @part
 def draw_sites(plane, planes, source, when, words):  # type: ignore[no-untyped-def]
-    """Set ``words`` (groups, 2) to the sites that have the bits of so many planes from ``plane`` on set."""
+    """Set ``words`` (groups, 2) to the sites whose bits are set in all of ``planes`` planes from ``plane`` on."""
     word1, (k0, k1) = source
     for g in range(words.shape[0]):
         words[g, 0] = words[g, 1] = ALL
@@ -365,7 +365,7 @@ def draw_sites(plane, planes, source, when, words):  # type: ignore[no-untyped-d
 
 @part
 def choose(kind, source, when, sites, seams, along, parent, chosen):  # type: ignore[no-untyped-def]
-    """Set ``chosen`` of the roots whose clusters flip, if the ghost is not in them."""
+    """Set ``chosen`` at the roots of clusters that flip unless they contain the ghost."""
     chosen[:] = 0
     site, halvings = draw_own(source, when, sites)
     if kind in (SWENDSEN_WANG, SEEDED):
@@ -412,12 +412,12 @@ def flip_chosen(state, sides, seams, along, parent, chosen):  # type: ignore[no-
 
 @kernel
 def flip_lattice(state, sides, seams, signs, chance, field, source, when, kind):  # type: ignore[no-untyped-def]
-    """Flip clusters of one replica, whose first four arguments are as ``sweep_site`` takes them.
+    """Flip clusters of one replica; the first four arguments are as in ``sweep_site``.
 
     Args:
-        chance: Of its temperature, as ``chances`` has it.
-        field: Above 0, below it or 0.
-        source: Counter word 1 and the two key words; ``when`` goes into the field of half-sweeps.
+        chance: Thresholds of its temperature, from ``chances``.
+        field: Positive, negative or 0.
+        source: Counter word 1 and the two key words; ``when`` goes into the half-sweep field.
     """
     _, _, lanes = lanes_of(sides)
     axes, words = 3 if sides[2] > 1 else 2, state.shape[1]
@@ -439,9 +439,9 @@ def flip_lattice(state, sides, seams, signs, chance, field, source, when, kind):
 
 
 def flip_batch(batch: Batch, kind: int) -> None:
-    """Flip clusters of a kind of the replicas of a site-packed model, the plain path of its moves."""
+    """Flip clusters of a kind in the replicas of a site-packed model, as the plain path of its moves."""
     model = batch.model
-    assert model.lattice is not None  # noqa: S101  (no other model is site-packed)
+    assert model.lattice is not None  # noqa: S101  (site-packed models have one)
     shape, key = model.lattice.shape, rng.split_seed(batch.seed)
     check_sites(model)
     signs, when = model.once(signs_of), np.uint64(KINDS * batch.time + kind)
@@ -460,14 +460,14 @@ def field_of(model: Ising) -> int:
 
 
 def signs_of(model: Ising) -> npt.NDArray[np.uint64]:
-    """Signs of couplings (1 or samples, colour, slot, word), without slots where no coupling is negative."""
+    """Signs of couplings (1 or samples, colour, slot, word); no slots if no coupling is negative."""
     assert model.lattice is not None  # noqa: S101  (likewise)
     return build_signs(model, range(prod(model.lattice.shape[1:])))
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath:
     blocks, sweeper, field = parts.state, parts.sweeper, field_of(model)
-    assert isinstance(blocks, Blocks) and isinstance(sweeper, SiteSweeper)  # noqa: PT018, S101  (this layout's have them)
+    assert isinstance(blocks, Blocks) and isinstance(sweeper, SiteSweeper)  # noqa: PT018, S101  (always so here)
     check_sites(model)
     lattices = sweeper.lattices
 

@@ -1,7 +1,7 @@
-"""Fortuin-Kasteleyn moves of site-packed lattices on a GPU: open bonds, clusters of tiles, those between tiles, flips.
+"""Fortuin-Kasteleyn moves of site-packed lattices on a GPU: open bonds, clusters in and across tiles, flips.
 
-The kernels are in kernels/clusters/lattice_bonds.cu and lattice_clusters.cu. As many lattices as keep a GPU busy are
-moved at a time, so that labels of all of them need not fit its memory.
+The kernels are in kernels/clusters/lattice_bonds.cu and lattice_clusters.cu. Only enough lattices to keep a GPU busy
+are moved at a time, so that labels of all lattices need not fit its memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from spinsim.engine.moves.metropolis.site_packed.cuda import SiteLattices, edge_
 from spinsim.engine.moves.move import FastPath, Moment
 from spinsim.model.ising import Ising
 
-THREADS: Final = 128  # of a block, each of which has 32 sites of its tile
+THREADS: Final = 128  # threads of a block; each has 32 sites of its tile
 SQUARE_X: Final = 128  # sides of tiles
 SQUARE_Y: Final = 32
-SQUARE_JOINED: Final = 2  # sites at the border of a tile that a thread joins to those of the next one
+SQUARE_JOINED: Final = 2  # sites at the border of a tile that a thread joins to the next tile
 CUBIC_X: Final = 64
 CUBIC_Y: Final = 8
 CUBIC_Z: Final = 8
@@ -52,12 +52,12 @@ INSTANCES: Final[Instances] = (
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts) -> FastPath:
-    assert isinstance(parts.state, SiteLattices)  # noqa: S101  (engines of this layout have them)
+    assert isinstance(parts.state, SiteLattices)  # noqa: S101  (always so here)
     return LatticesOnGpu(kind, model, replicas, first_sample, parts, parts.state)
 
 
 class LatticesOnGpu:
-    """A ``FastPath`` of an engine, whose device and stream are CuPy's present ones."""
+    """A ``FastPath`` of an engine; CuPy's present device and stream must be the engine's."""
 
     def __init__(
         self, kind: int, model: Ising, replicas: int, first_sample: int, parts: CudaParts, lattices: SiteLattices
@@ -73,9 +73,9 @@ class LatticesOnGpu:
         self._make()
 
     def _room(self) -> dict[str, Any]:
-        """Arrays that a move works in, of as many lattices as are moved at a time."""
+        """Work arrays of a move, for the lattices that are moved at a time."""
         sites, count, dimension = self._model.sites, self._at_once, self._lattices.dimension
-        words = 4 * self._lattices.plan.groups  # of a colour
+        words = 4 * self._lattices.plan.groups  # words of a colour
         is_marked = bool(self._field) or self._kind == SEEDED
         sizes = {
             "opened": (2 * dimension * words, np.uint32),
@@ -136,7 +136,7 @@ class LatticesOnGpu:
         if self._beta is None or not np.array_equal(moment.beta, self._beta):
             self._beta = np.array(moment.beta, np.float64)
             self._chances = cupy.asarray(chances(self._model, self._beta))
-        changed: dict[str, dict[str, Any]] = {name: {} for name in self._launches}  # launches keep all else
+        changed: dict[str, dict[str, Any]] = {name: {} for name in self._launches}  # launches keep all other arguments
         for name in changed.keys() - {"label_tiles", "join_tiles"}:
             changed[name]["time"] = KINDS * moment.time + self._kind
             if moment.seed != self._seed:

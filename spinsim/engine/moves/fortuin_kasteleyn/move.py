@@ -1,22 +1,22 @@
-"""Swendsen-Wang, Wolff and seeded cluster moves of any model, as definition, plain path and on the CPU.
+"""Swendsen-Wang, Wolff and seeded cluster moves of any model: definition, plain path and CPU path.
 
 Sites that open bonds join (clusters.py) form clusters. A cluster with the ghost, which stands for fields, never flips.
-Of the others flip
+The other clusters flip as follows:
 
     Swendsen-Wang   each with probability 1/2, by the coin of its leader
     Wolff           the one with a random site
     seeded          all that hold one of the sites drawn with probability 2^-k, k a random number of the replica from 1
                     to the bits of a site's number
 
-Each keeps Boltzmann's law: open bonds depend on the spins as Edwards and Sokal say, and what flips depends on open
-bonds and on numbers that are drawn apart from spins. The leader of a cluster is its site that comes first in an order
-in which neighbours are far from each other: parts of clusters find it in few steps. Leaves come last (``leaves_of``),
-half of a lattice of two sublattices: clusters of several sites are found without them.
+Each move preserves the Boltzmann distribution: open bonds depend on the spins as in Edwards and Sokal, and flips depend
+only on open bonds and on random numbers independent of the spins. The leader of a cluster is its first site, in an
+order in which neighbours are far apart, so that parts of clusters find it in few steps. Leaves (``leaves_of``) come
+last; on a bipartite lattice they are one sublattice. Clusters of several sites are found without them.
 
-Random numbers are of the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the applications before plus the
-number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of the
-block of 128. A replica draws its site and k from plane ``OWN``, group = replica. Seeds are the bits that planes
-``SEEDS`` to ``SEEDS`` + k - 1 have set, group = site, bits as those of coins.
+Random numbers use the stream ``FORTUIN_KASTELEYN``; the half-sweep field is 4 times the number of earlier applications
+plus the number of the kind. The coin of a site is plane ``COIN``, group = site, bit b of word w for replica 32 w + b of
+the block of 128. A replica draws its site and k from plane ``OWN``, group = replica. A site is a seed if its bit is set
+in all planes ``SEEDS`` to ``SEEDS`` + k - 1, with group and bits as for coins.
 
 Source: C. M. Fortuin, P. W. Kasteleyn, Physica 57, 536 (1972); R. H. Swendsen, J.-S. Wang, Phys. Rev. Lett. 58, 86
 (1987); U. Wolff, Phys. Rev. Lett. 62, 361 (1989); R. G. Edwards, A. D. Sokal, Phys. Rev. D 38, 2009 (1988).
@@ -67,26 +67,26 @@ COIN: Final = 8
 OWN: Final = 9
 SEEDS: Final = 16
 TOGETHER: Final = WIDE // 2  # blocks of 128 replicas whose clusters are found together
-LEAST_LANES: Final = (2, 2, 20)  # replicas a site of the longest side that are worth a flood in 1, 2, 3 dimensions
-BOND_BYTES: Final = 200  # of lists, and of words of open bonds
-MOST_LEAF_BONDS: Final = 32  # of a leaf, that to the ghost among them
+LEAST_LANES: Final = (2, 2, 20)  # least replicas per site of the longest side to flood in 1, 2, 3 dimensions
+BOND_BYTES: Final = 200  # bytes per bond of lists and of words of open bonds
+MOST_LEAF_BONDS: Final = 32  # most bonds of a leaf, including its bond to the ghost
 SCATTER: Final = 2654435769  # 2^32 over the golden ratio, odd
 
 Words = npt.NDArray[np.uint64]
 
 
 class Clusters(NamedTuple):
-    """Bonds, order of sites and labels from which the clusters of a model are found."""
+    """Bonds, order of sites and labels, from which a model's clusters are found."""
 
     bonds: Bonds
     order: npt.NDArray[np.uint32]  # site of each rank, (sites,)
-    leaves: int  # sites at its end that no bonds join to each other; each leads alone or not at all
-    rows: Rows | None  # rows of its lattice, where clusters can be flooded
-    labels: npt.NDArray[np.int32]  # that each bond joins, (bonds, 2): 0 is the ghost, 1 + r the site of rank r
+    leaves: int  # number of sites at its end that share no bonds; each leads alone or not at all
+    rows: Rows | None  # rows of its lattice, if clusters can be flooded
+    labels: npt.NDArray[np.int32]  # labels that each bond joins, (bonds, 2): 0 is the ghost, 1 + r the site of rank r
 
 
 def leaves_of(model: Ising, bonds: Bonds) -> npt.NDArray[np.bool_]:
-    """Sites that no bonds join to each other and that have few: of the colour with the most sites, (sites,)."""
+    """Sites without bonds to each other and with few bonds: from the most frequent colour, (sites,)."""
     colour = colouring(model.graph)
     few = np.bincount(bonds.ends.ravel(), minlength=model.sites)[: model.sites] <= MOST_LEAF_BONDS
     leaves: npt.NDArray[np.bool_] = few & (colour == np.argmax(np.bincount(colour)))
@@ -94,7 +94,7 @@ def leaves_of(model: Ising, bonds: Bonds) -> npt.NDArray[np.bool_]:
 
 
 def clusters_of(model: Ising) -> Clusters:
-    """Return what clusters of a model are found from; sites lead by their number times an odd one, modulo 2^32."""
+    """Prepare the search for clusters; sites lead in the order of their number times an odd one, modulo 2^32."""
     require(BOND_BYTES * (model.bonds + model.sites), f"the clusters of {model.name}")
     bonds, lattice = bonds_of(model), model.lattice
     leaves = leaves_of(model, bonds)
@@ -107,17 +107,17 @@ def clusters_of(model: Ising) -> Clusters:
 
 
 def is_flood_faster(rows: Rows, side: int, lanes: int, by_leader: bool) -> bool:
-    """True where flooding so many replicas takes less time than labelling them one by one, as measured on a CPU.
+    """Return True if flooding ``lanes`` replicas is faster than labelling them one by one, as measured on a CPU.
 
-    A flood takes as long for one replica as for 512, and the longer the larger the lattice is; finding leaders takes
-    one for each bit of a site's number.
+    A flood takes as long for one replica as for 512, and longer on a larger lattice. Finding leaders takes a flood for
+    each bit of a site's number.
     """
     return side * LEAST_LANES[min(rows.near.shape[1], 2)] <= lanes * (1 if by_leader else 8)
 
 
 @part
 def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
-    """Return a bit of each of 128 replicas for a site, in two words."""
+    """Return one bit of a site for each of 128 replicas, in two words."""
     word3 = rng.counter_plane(when, CLUSTERS, np.uint64(plane))
     x0, x1, x2, x3 = rng.philox(np.uint64(site), word1, rng.low32(when), word3, key[0], key[1], rng.ROUNDS)
     return rng.low32(x0) | (x1 << SHIFT), rng.low32(x2) | (x3 << SHIFT)
@@ -125,10 +125,10 @@ def draw_bits(site, plane, word1, when, key):  # type: ignore[no-untyped-def]
 
 @kernel
 def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: ignore[no-untyped-def]
-    """Set ``chosen`` (sites, 2): sites whose clusters flip, of Swendsen-Wang moves where they lead.
+    """Set ``chosen`` (sites, 2) to the sites whose clusters flip; in Swendsen-Wang moves only leaders count.
 
-    ``first`` is the number of the first of the 128 replicas, ``used`` (2,) are those that are there, ``most`` is the
-    largest k of seeds, ``sample`` a number in the whole run. ``when`` goes into the field of half-sweeps.
+    ``first`` is the number of the first of the 128 replicas, ``used`` (2,) marks existing replicas, ``most`` is the
+    largest k of seeds, ``sample`` is a number in the whole run. ``when`` goes into the half-sweep field.
     """
     sites = np.uint64(chosen.shape[0])
     word1 = rng.counter_block(np.uint64(sample), np.uint64(first // LANES))
@@ -137,7 +137,7 @@ def choose_sites(kind, first, used, most, sample, when, key, chosen):  # type: i
             chosen[i, 0], chosen[i, 1] = draw_bits(i, COIN, word1, when, key)
         return
     chosen[:] = ZERO
-    wants = np.zeros((most + 1, 2), np.uint64)  # replicas that want a plane of seeds
+    wants = np.zeros((most + 1, 2), np.uint64)  # replicas that need a plane of seeds
     own = rng.counter_plane(when, CLUSTERS, np.uint64(OWN))
     of_sample = rng.counter_block(np.uint64(sample), ZERO)
     for lane in range(LANES):
@@ -169,10 +169,10 @@ class Flips:
     def at(
         self, moment: Moment, words: Words, beta: npt.NDArray[np.float64], first: int = 0
     ) -> Callable[[int, int], None]:
-        """Return what flips clusters of the blocks from one to before another, counted through all samples.
+        """Return a function that flips clusters in a range of blocks, which are numbered through all samples.
 
         Args:
-            words: Of samples from ``first`` on, uint64 (samples, blocks, sites, 2), changed in place.
+            words: Words of samples from ``first`` on, uint64 (samples, blocks, sites, 2), changed in place.
             beta: Inverse temperatures, (samples, blocks, 128, 1 or 2 terms).
         """
         blocks, sites = words.shape[1:3]
@@ -249,16 +249,16 @@ class SwendsenWang(FortuinKasteleyn):
 
 
 class Wolff(FortuinKasteleyn):
-    """Wolff moves: of each replica the Fortuin-Kasteleyn cluster of a random site flips."""
+    """Wolff moves: in each replica, the Fortuin-Kasteleyn cluster of a random site flips."""
 
     name = "wolff"
     kind = WOLFF
 
 
 class SeededClusters(FortuinKasteleyn):
-    """Moves that flip all Fortuin-Kasteleyn clusters that a random set of sites hits.
+    """Moves that flip all Fortuin-Kasteleyn clusters that contain one of a random set of sites.
 
-    The sites of a replica are drawn with probability 2^-k, with one random k of the replica from 1 to the bits of a
+    The sites of a replica are drawn with probability 2^-k, where its random k is from 1 to the number of bits of a
     site's number, so that few large clusters flip or many small ones.
     """
 
@@ -266,11 +266,11 @@ class SeededClusters(FortuinKasteleyn):
     kind = SEEDED
 
 
-PASSES: Final = 64  # of all words, in the time of which a move takes place, about
+PASSES: Final = 64  # approximate cost of a move, in passes over all words
 
 
 def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: CpuParts) -> FastPath | None:
-    """The move of a kind of an engine's spins where they lie; None where they are dense ones."""
+    """Make the move of a kind for an engine's spins in place; None for dense spins."""
     spins, blocks = parts.state, block_count(replicas)
     if not isinstance(spins, Blocks | Chunks):
         return None
@@ -297,7 +297,7 @@ def fast_path(kind: int, model: Ising, replicas: int, first_sample: int, parts: 
 def of_lanes(beta: npt.ArrayLike, holder: npt.NDArray[np.int64], blocks: int) -> npt.NDArray[np.float64]:
     """Inverse temperatures of the lanes of each block, (samples, blocks, 128, terms); 0 past the last replica.
 
-    ``beta`` is as ``Moment`` has it, ``holder`` as ``Batch`` does.
+    ``beta`` is as in ``Moment``, ``holder`` as in ``Batch``.
     """
     values = np.asarray(beta, np.float64).reshape(-1, *np.shape(beta)[1:2] or (1,))
     samples, terms = len(holder), values.shape[1]

@@ -1,21 +1,21 @@
 """Simulated annealing of one problem on the CPU: whole schedules in one compiled call, replica by replica.
 
-The updates of other folders serve many replicas at once. Of few replicas, or of a small graph, most of their time goes
-into words and vectors that are nearly empty. These kernels make the same trajectories, bit by bit, in another order:
+The other updates process many replicas at once. With few replicas, or on a small graph, they spend most of their time
+on words and vectors that are nearly empty. These kernels compute the same trajectories, bit for bit, in another order:
 
-    draw    what sweeps need of random numbers, as vectors of all sites in the order of their visits
-    visit   for each replica all sites in turn: cost of the flip, comparison, and at a flip the neighbours' fields
+    draw    the random numbers of sweeps, as vectors of all sites in the order of their visits
+    visit   all sites of each replica in turn: cost of the flip, comparison, and after a flip the neighbours' fields
 
-A visit compares x = beta dE in float32 with -ln u of the first bits of the uniform, which is known within two bounds:
-below them the flip is accepted, above them refused, and in between all bits decide, as in the updates themselves.
+A visit compares x = beta dE in float32 with -ln u. The first bits of the uniform u give two bounds of -ln u: below both
+the flip is accepted, above both it is rejected, and in between all bits decide, as in the updates themselves.
 
-Arrays of a replica lie side by side, sites in the order of their visits:
+Arrays of a replica are contiguous, with sites in the order of their visits:
 
     spins   int8 (replicas, sites), +1 or -1
     local   int32 or int64 (replicas, sites), sum of J s over the neighbours plus h, in units
-    energy  int64 (replicas,), in units, which follows the flips
+    energy  int64 (replicas,), in units, updated at each flip
 
-A unit is a whole number of quanta of which all couplings and fields are multiples.
+All couplings and fields are multiples of the unit, which is a whole number of quanta.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ from spinsim.packing import LANES, Packing
 ONE: Final = np.uint64(1)
 SHIFT: Final = np.uint64(32)
 LANES_OF_WORD: Final = 32
-MOST_VISITS: Final = 512  # of sites that are drawn at once, so that they stay in the nearest cache
-COLUMNS: Final = np.uint64(OWN_PLANES)  # plane of the call that lanes of a column share
+MOST_VISITS: Final = 512  # most visits drawn at once, so that they stay in the nearest cache
+COLUMNS: Final = np.uint64(OWN_PLANES)  # plane of the call shared by the lanes of a column
 TAIL: Final = np.uint64(TAIL_PLANE)
 LOGS: Final = tuple(np.float32(-math.log(k / 2**OWN_PLANES) if k else np.inf) for k in range(2**OWN_PLANES + 1))
-"""-ln of the uniforms at which its first bits change; the first is that of 0."""
+"""-ln of the uniforms at which their first bits change; the first entry is for 0."""
 HALVES: Final = np.ldexp(1.0, -np.arange(67))  # exp(-LARGEST_EXPONENT) > 2^-66
 TWO64: Final = 2.0**64
-NEAR: Final = np.float32(2.0**-16)  # far above the rounding of x where the logarithms are finite, below 4
+NEAR: Final = np.float32(2.0**-16)  # far above the rounding of x where logarithms are finite: x is below 4
 
 
 @part
 def flip(k, spins, local, matrix, start, near, doubled):  # type: ignore[no-untyped-def]
-    """Turn the k-th spin and change the local fields of its neighbours, by a row of the matrix where there is one."""
+    """Flip the k-th spin and update the local fields of its neighbours, by a row of the matrix if there is one."""
     up = spins[k] > 0
     spins[k] = -spins[k]
     if matrix.size:
@@ -87,7 +87,7 @@ def look(energy, spins, best_energy, best_spins):  # type: ignore[no-untyped-def
 
 @kernel
 def begin(spins, fields, bonds, local, energy):  # type: ignore[no-untyped-def]
-    """Local fields and energies of configurations."""
+    """Set local fields and energies of configurations."""
     matrix, start, near, doubled = bonds
     for r in range(spins.shape[0]):
         of_replica, total = local[r], np.int64(0)
@@ -106,9 +106,9 @@ def begin(spins, fields, bonds, local, energy):  # type: ignore[no-untyped-def]
 
 @part
 def several_sweeps(order, colour, colours, most, sweeps):  # type: ignore[no-untyped-def]
-    """Visits of as many sweeps as are drawn at once, one after the other: sites, and times from the first on.
+    """Sites and times of the visits of the sweeps that are drawn at once; times count from the first sweep.
 
-    Vectors are longer than a sweep of a small graph. ``most`` are all visits that there is room for.
+    Several sweeps make vectors longer on a small graph. ``most`` is the largest number of visits that fits.
     """
     total = np.int64(0)
     for count in sweeps:
@@ -126,14 +126,15 @@ def several_sweeps(order, colour, colours, most, sweeps):  # type: ignore[no-unt
 def anneal_unpacked(  # type: ignore[no-untyped-def]
     state, best, bonds, visits, unit, double_beta, sweeps, looks, zero_acceptance, counter, key, half_sweep
 ):
-    """Sweep some replicas of a model through inverse temperatures as the unpacked update does.
+    """Sweep some replicas of a model through inverse temperatures like the unpacked update.
 
     Args:
         state: Spins, local fields and energies of the replicas, changed in place.
-        best: Lowest energies where energies were looked at, int64 (replicas,), and their spins.
-        bonds: As ``Bonds`` has them.
-        visits: Sites in order, the colour of each, and how many colours.
-        double_beta: Twice the inverse temperatures times the quantum, (steps,); ``looks``: where energies count.
+        best: Lowest energies seen at looks, int64 (replicas,), and their spins.
+        bonds: Fields of ``Bonds``.
+        visits: Sites in order, the colour of each, and the number of colours.
+        double_beta: Twice the inverse temperatures times the quantum, (steps,); ``looks``: steps after which energies
+            are recorded.
         counter: Counter word 1, and the first replica within its block of 128, a multiple of ``WORDS``.
     """
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
@@ -177,9 +178,9 @@ def anneal_unpacked(  # type: ignore[no-untyped-def]
 
 @part
 def draw_planes(planes, prefix, words, visits, block, half_sweep, k0, k1, rounds):  # type: ignore[no-untyped-def]
-    """The first bits of all lanes of all visits, uint32 (4, ``OWN_PLANES``, visits), of one of the four words or all.
+    """Draw the first bits of all lanes of all visits, uint32 (4, ``OWN_PLANES``, visits), for ``words`` = 1 or 4 words.
 
-    ``prefix`` is scratch, uint64 (5, visits), for what the planes of a visit share in Philox.
+    ``prefix`` is scratch, uint64 (5, visits), for the part of Philox that the planes of a visit share.
     """
     order, colour = visits
     s0, s1, s2, s3, s4 = prefix[0], prefix[1], prefix[2], prefix[3], prefix[4]
@@ -202,7 +203,7 @@ def draw_planes(planes, prefix, words, visits, block, half_sweep, k0, k1, rounds
 
 @part
 def first_bits(bits, planes, lane, done):  # type: ignore[no-untyped-def]
-    """The first bits of one lane as numbers, of the visits of a sweep that begin behind ``done`` others."""
+    """Set ``bits`` to one lane's first bits, as numbers, for the visits of the sweep that begins at visit ``done``."""
     of_word, bit = planes[lane // LANES_OF_WORD], np.uint32(lane % LANES_OF_WORD)
     now = slice(done, done + bits.size)
     p0, p1, p2 = of_word[0, now], of_word[1, now], of_word[2, now]
@@ -218,9 +219,9 @@ def first_bits(bits, planes, lane, done):  # type: ignore[no-untyped-def]
 def decide_lane(  # type: ignore[no-untyped-def]
     half_cost, beta, zero_acceptance, bits, lane, taken, k, site, block, time, key
 ):
-    """Return whether a lane flips, by all bits of its uniform, of which the first are ``bits``.
+    """Return True if a lane flips, by all bits of its uniform; the first of them are ``bits``.
 
-    ``taken`` (sites,) has a bit for each column of lanes, set where a lower lane has taken its next bits. The word of
+    ``taken`` (sites,) has a bit for each column of lanes, set if a lower lane has used the column's bits. The word of
     the sites' time is that of steps.py.
     """
     if half_cost < 0:
@@ -257,10 +258,10 @@ def decide_lane(  # type: ignore[no-untyped-def]
 def anneal_packed(  # type: ignore[no-untyped-def]
     state, best, bonds, visits, unit, betas, sweeps, looks, zero_acceptance, counter, key, half_sweep
 ):
-    """``anneal_unpacked`` as replica-packed updates do it.
+    """Do ``anneal_unpacked`` like replica-packed updates.
 
-    ``betas`` are inverse temperatures times the quantum. Replicas are all of a block of 128, as lanes of a column share
-    bits, or any where none is above the 32nd.
+    ``betas`` are inverse temperatures times the quantum. Lanes of a column share bits, so the replicas must be a whole
+    block of 128, or any if the model has at most 32.
     """
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])
@@ -304,32 +305,32 @@ def anneal_packed(  # type: ignore[no-untyped-def]
             look(energy, spins, best_energy, best_spins)
 
 
-MOST_IN_MATRIX: Final = 2048  # sites up to which couplings may stand in a matrix, of 32 MB at most
-SPARSEST: Final = 8  # at most so many times their mean number of bonds are sites whose couplings stand in a matrix
+MOST_IN_MATRIX: Final = 2048  # most sites for a matrix of couplings, of at most 32 MB
+SPARSEST: Final = 8  # most sites for a matrix, as a multiple of the mean number of bonds of a site
 LANES_APART: Final = 32
-"""Replicas of which no two share a column of lanes (classes.py), so that threads may share them out."""
+"""Most replicas without a shared column of lanes (classes.py); up to this number, threads may divide them."""
 ATTEMPTS: Final = 8
-"""Attempts that take as long as 128 spins of other updates, in whose words the worth of a thread is told."""
+"""Attempts that take as long as 128 spins of other updates, the unit of work for threads."""
 Quanta = npt.NDArray[np.int64]
 _ALL_LANES: Final = packing.lane_masks(LANES)[0]
 
 
 class Bonds(NamedTuple):
-    """Twice the couplings of a model in units, sites in the order of their visits."""
+    """Twice the couplings of a model, in units, with sites in the order of their visits."""
 
-    matrix: npt.NDArray[np.signedinteger]  # of all pairs, (sites, sites); empty where most would be 0
-    start: npt.NDArray[np.int64]  # where neighbours of each begin, (sites + 1,); one number beside a matrix
+    matrix: npt.NDArray[np.signedinteger]  # all pairs, (sites, sites); empty if most would be 0
+    start: npt.NDArray[np.int64]  # where each site's neighbours begin, (sites + 1,); one number with a matrix
     near: npt.NDArray[np.uint32]  # the neighbours
-    doubled: npt.NDArray[np.signedinteger]  # 2 J of each
+    doubled: npt.NDArray[np.signedinteger]  # 2 J of each neighbour
 
 
 class ReplicaByReplica:
-    """A problem of one sample as annealing needs it, whatever its replicas.
+    """Problem of one sample in the form for annealing, independent of replicas.
 
     Attributes:
-        unit: In quanta, the largest of which all couplings and fields are multiples.
+        unit: Largest common unit of all couplings and fields, in quanta.
         fields: h in units, (sites,), in the order of visits.
-        is_packed: True if it moves as the replica-packed update does, else as the unpacked one.
+        is_packed: True if it moves like the replica-packed update, else like the unpacked one.
     """
 
     def __init__(self, model: Ising) -> None:
@@ -346,7 +347,7 @@ class ReplicaByReplica:
         self.bonds = self._bonds(model, doubled.astype(width))
 
     def _are_narrow(self, model: Ising, couplings: Quanta, fields: Quanta) -> bool:
-        """Return whether ``int32`` holds twice every local field, in units; rough bounds say so of most models."""
+        """Return True if ``int32`` holds twice every local field, in units; for most models rough bounds suffice."""
         sizes, limit = np.abs(couplings), 2**31
         if 2 * (int(sizes.sum()) + int(np.abs(fields).max())) // self.unit < limit:
             return True
@@ -369,7 +370,7 @@ class ReplicaByReplica:
 
 
 def suits(model: Ising, replicas: int, sweeps: float) -> bool:
-    """Return whether this takes less time than an engine that does so many sweeps at each temperature.
+    """Return True if this is faster than an engine that does ``sweeps`` sweeps at each temperature.
 
     The times are rough, from an EPYC with AVX-512 (docs/benchmarks/performance.md); no bit depends on them.
     """
@@ -390,10 +391,10 @@ def suits(model: Ising, replicas: int, sweeps: float) -> bool:
 
 
 class Annealer:
-    """Replicas of a problem of one sample that go through inverse temperatures, with the lowest state of each.
+    """Replicas of a problem of one sample that pass through inverse temperatures, with the lowest state of each.
 
     Args:
-        start: Initial configurations as ``create_engine`` takes them; None for those of the dynamics.
+        start: Initial configurations as in ``create_engine``; None for the start of ``dynamics``.
 
     Raises:
         InputError: for a run that does not fit its memory or random counters, and a start that does not fit the model.
@@ -430,7 +431,7 @@ class Annealer:
             self._spins[first : first + lanes] = 2 * up.view(np.int8)[self._plan.order].T - 1
 
     def _shared_out(self) -> list[tuple[int, int]]:
-        """Return first and last plus one of the replicas of each task."""
+        """Return the first replica, and the last plus one, of each task."""
         apart = not self._plan.is_packed or self.replicas <= LANES_APART
         size = min(LANES, -(-self.replicas // (WORDS * self._threads.count)) * WORDS) if apart else LANES
         ends = {*range(0, self.replicas, size), *range(0, self.replicas, LANES), self.replicas}
@@ -439,7 +440,7 @@ class Annealer:
     def anneal(
         self, betas: npt.NDArray[np.float64], sweeps: npt.NDArray[np.int64], looks: npt.NDArray[np.bool_]
     ) -> None:
-        """Sweep at each inverse temperature in turn, and look at the energies after those that ``looks`` marks."""
+        """Sweep at each inverse temperature in turn, and record lower energies after the steps marked by ``looks``."""
         attempts = int(sweeps.sum()) * self.model.sites * self.replicas
         tasks = (partial(self._anneal_part, betas, sweeps, looks, *ends) for ends in self._parts)
         self._threads.run(tasks, attempts // ATTEMPTS)
@@ -462,11 +463,11 @@ class Annealer:
         self._best_energy[lower], self._best_spins[lower] = self._energy[lower], self._spins[lower]
 
     def present(self) -> npt.NDArray[np.int8]:
-        """Present configurations, +1 and -1, (replicas, sites)."""
+        """Return the present configurations, +1 and -1, (replicas, sites)."""
         return self._in_order_of_sites(self._spins)
 
     def states(self) -> npt.NDArray[np.int8]:
-        """Configurations of lowest energy where energies were looked at, +1 and -1, (replicas, sites)."""
+        """Return the configurations of lowest energy seen at looks, +1 and -1, (replicas, sites)."""
         return self._in_order_of_sites(self._best_spins)
 
     def _in_order_of_sites(self, spins: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:

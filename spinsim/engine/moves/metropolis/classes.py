@@ -2,9 +2,9 @@
 
 A site of degree z with n unsatisfied bonds has a flip cost 2 |J| (z - 2 n) + 2 h s. Phantom bonds, half of them
 satisfied, raise every degree to one of two values without changing the cost: 2^K - 2 for even and 2^K - 1 for odd
-degrees, K the bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always flip", and the low
-K - 1 bits of n are the *class* that picks a threshold. With a field the class is n + 2^K [s = +1], of K + 1 bits, or on
-a GPU, where n >= 2^(K-1) gains energy in the field too, the low bits of n and the spin.
+degrees, where K is the number of bits of the count. Without a field, n >= 2^(K-1) then means "gains energy, always
+flip", and the low K - 1 bits of n are the *class*, which selects a threshold. With a field the class is n + 2^K [s =
++1], of K + 1 bits. On a GPU it is the low bits of n and the spin, if n >= 2^(K-1) gains energy in the field too.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from spinsim.machine.compiled import kernel
 from spinsim.packing import LANES, block_count, pack_lanes
 
 OWN_PLANES: Final = 5
-"""Most significant bits of every lane's uniform: bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
+"""Number of leading bits of each lane's uniform; bit b of word w of the calls ``plane`` 0 to 4 is lane 32 w + b's."""
 
 COLUMN_PLANES: Final = 4
-"""Bits that one more call, plane ``OWN_PLANES``, holds for each column: lanes b, 32 + b, 64 + b and 96 + b.
+"""Bits of each column (lanes b, 32 + b, 64 + b and 96 + b) in one more call, of plane ``OWN_PLANES``.
 
-The first of them that is still undecided takes bit b of the call's four words as its next bits."""
+The first undecided lane of a column takes bit b of the call's four words as its next bits."""
 
 PLANES: Final = OWN_PLANES + COLUMN_PLANES
 
 TAIL_PLANE: Final = 128
-"""A lane still undecided takes 64 further bits from a call of its own, plane ``TAIL_PLANE + lane``."""
+"""A lane that is still undecided takes 64 more bits from its own call, of plane ``TAIL_PLANE + lane``."""
 
 MAX_DEGREE: Final = 255
-MAX_DEGREE_IN_FIELD: Final = 31  # with the spin in the class, tables of more than 64 classes would be looked up
+MAX_DEGREE_IN_FIELD: Final = 31  # with the spin in the class, more would need tables of over 64 classes
 LEAST_COUNT_BITS: Final = 3
 MAX_COUNT_BITS: Final = MAX_DEGREE.bit_length()
 
@@ -52,18 +52,18 @@ class Classes:
     magnitude: int  # |J| in quanta
     field: int  # h in quanta
     by_low_bits: bool = False
-    """True if a class in a field leaves out the highest bit of n, which says "gains energy" there too."""
-    tables: ClassVar[int] = 2  # of even and of odd degrees
+    """True if a class in a field omits the highest bit of n, which then also means "gains energy"."""
+    tables: ClassVar[int] = 2  # tables for even and for odd degrees
 
     @classmethod
     def of(cls, largest_degree: int, magnitude: int, field: int) -> Classes:
-        """The classes of sites of at most ``largest_degree`` bonds."""
+        """Return the classes of sites with at most ``largest_degree`` bonds."""
         return cls(max(LEAST_COUNT_BITS, int(largest_degree).bit_length()), magnitude, field)
 
     def without_gains(self, first: int, stop: int) -> Classes:
-        """The same by low bits, if n >= 2^(K-1) gains energy for both spins at sites of tables in range(first, stop).
+        """Use low bits if n >= 2^(K-1) gains energy for both spins, at sites with tables in range(first, stop).
 
-        Only for counts of three bits, which have kernels.
+        This is for counts of three bits only, which have kernels.
         """
         if not self.field or self.count_bits > LEAST_COUNT_BITS:
             return self
@@ -72,7 +72,7 @@ class Classes:
 
     @property
     def low_bits(self) -> int:
-        """Bits of n in a class."""
+        """Number of bits of n in a class."""
         return self.count_bits - (not self.field or self.by_low_bits)
 
     @property
@@ -80,7 +80,7 @@ class Classes:
         return self.low_bits + bool(self.field)
 
     def padded_degree(self, parity: int) -> int:
-        """The degree that phantom bonds raise sites of even (0) or odd (1) degree to."""
+        """Degree to which phantom bonds raise sites of even (0) or odd (1) degree."""
         return int(2**self.count_bits - 2 + parity)
 
     @cached_property
@@ -93,26 +93,26 @@ class Classes:
         return np.asarray(2 * self.magnitude * (degree - 2 * count) + 2 * self.field * spin)
 
 
-LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # of two terms, of which kernels are made
+LEAST_CLASS_BITS, MOST_CLASS_BITS = 4, 6  # bits of two terms for which there are kernels
 
 
 def bits_of_counts(degrees: tuple[int, ...], in_field: bool) -> tuple[int, int]:
-    """Bits of the count of each of two terms, where sites have at most so many bonds of it."""
+    """Bits of the count of each of two terms, for sites with at most ``degrees`` bonds of them."""
     first, second = (max(1, degree.bit_length()) for degree in degrees)
     return first, max(second, LEAST_CLASS_BITS - in_field - first)
 
 
 @dataclass(frozen=True)
 class TermClasses:
-    """Flip classes of a model of two terms: the counts of both, term 0 lowest, and in a field the spin on top."""
+    """Flip classes of a model of two terms: both counts, term 0 lowest, and in a field the spin as the highest bit."""
 
-    kinds: npt.NDArray[np.int64]  # bonds of each term, phantom ones included, of every kind of site, (kinds, 2)
+    kinds: npt.NDArray[np.int64]  # bonds of each term, including phantom bonds, for every kind of site, (kinds, 2)
     magnitudes: tuple[int, ...]  # |J| of each term in quanta
     field: int  # h in quanta
 
     @staticmethod
     def fit(degrees: tuple[int, ...], in_field: bool) -> bool:
-        """Return True if kernels are made for sites of at most so many bonds of each term."""
+        """Return True if there are kernels for sites with at most ``degrees`` bonds of the terms."""
         return sum(bits_of_counts(degrees, in_field)) + in_field <= MOST_CLASS_BITS
 
     @property
@@ -125,11 +125,11 @@ class TermClasses:
 
     @property
     def tables(self) -> int:
-        """Kinds of sites, each with a table of its own."""
+        """Number of kinds of sites; each has its own table."""
         return len(self.kinds)
 
     def costs(self) -> npt.NDArray[np.int64]:
-        """Flip costs of each term in quanta, (kinds, classes, 2); no site has a class of more bonds than its kind."""
+        """Flip costs of each term in quanta, (kinds, classes, 2); classes with more bonds than the kind never occur."""
         first, second = self.count_bits
         index = np.arange(2**self.bits)
         counts = np.stack([index & (2**first - 1), index >> first & (2**second - 1)], axis=-1)
@@ -140,19 +140,19 @@ class TermClasses:
 
 @dataclass(frozen=True)
 class Tables:
-    """Thresholds of every lane, of each sample and block or, of length 1, of all."""
+    """Thresholds of every lane, for each sample and block, or, with length 1, for all of them."""
 
-    always: npt.NDArray[np.uint64]  # ``[sample, block, parity, class, half]``, set where no random number is needed
+    always: npt.NDArray[np.uint64]  # ``[sample, block, parity, class, half]``, set if no random number is needed
     planes: npt.NDArray[np.uint64]  # ``[..., parity, plane, class, half]``: bit ``63 - plane`` of thresholds
-    thresholds: npt.NDArray[np.uint64]  # ``[..., parity, class, lane]``: those of acceptance.py
+    thresholds: npt.NDArray[np.uint64]  # ``[..., parity, class, lane]``, as in acceptance.py
 
 
 def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp] | None]:
-    """The different inverse temperatures of replicas, and which of them each lane has; None where there is one alone.
+    """Distinct inverse temperatures of replicas, and the index of each lane's; None if there is only one.
 
-    ``beta`` is as ``check_beta`` and ``check_betas`` return it; lanes past the last replica have its own.
+    ``beta`` is the result of ``check_beta`` or ``check_betas``; lanes past the last replica have its temperature.
     """
-    if not beta.strides[0] or np.all(beta == beta[0]):  # one was given for all, or annealing gave it
+    if not beta.strides[0] or np.all(beta == beta[0]):  # one given for all, or set by annealing
         return beta[:1], None
     lanes = np.concatenate([beta, np.repeat(beta[-1:], -len(beta) % LANES, axis=0)])
     distinct, place = np.unique(lanes, axis=None if beta.ndim == 1 else 0, return_inverse=True)
@@ -160,7 +160,7 @@ def distinct_of(beta: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64],
 
 
 def build_tables(limits: Limits, place: npt.NDArray[np.intp] | None) -> Tables:
-    """The tables of all lanes, at temperatures ``place`` (lanes,) of ``limits``; of one block where there is one."""
+    """Tables of all lanes, at temperatures ``place`` (lanes,) of ``limits``; one block if ``place`` is None."""
     if place is None:
         certain, one = limits.certain[..., 0], limits.thresholds[..., 0]
         bits = one[:, None] >> np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None] & np.uint64(1)
@@ -186,25 +186,25 @@ def empty_tables(classes: Classes | TermClasses, samples: int, replicas: int) ->
 
 
 ZERO_PLANES: Final = round(-log2(1 - ZERO_ACCEPTANCE))
-"""Flips that cost nothing are refused, under the default rule, where so many planes are all ones."""
+"""Under the default rule, flips of zero cost are refused if this number of planes are all ones."""
 
 
-LEAST_BITS: Final = 2  # of cheap classes
+LEAST_BITS: Final = 2  # least bits of cheap classes
 
 
 class Limits(NamedTuple):
-    """Limits that decide flips at some temperatures, (parity of the degree, class, temperature)."""
+    """Limits that decide flips at given temperatures, (parity of the degree, class, temperature)."""
 
     certain: npt.NDArray[np.bool_]  # True if a flip needs no random number
-    thresholds: npt.NDArray[np.uint64]  # else its threshold
+    thresholds: npt.NDArray[np.uint64]  # else the threshold of its random number
 
 
 class Kind(IntEnum):
-    """Special cases of the packed update with kernels of their own.
+    """Special cases of the packed update that have their own kernels.
 
-    ANY: none. PLAIN: only gains flip for certain, no field, the default zero-cost rule; or classes by low bits in one.
-    WARM, COLD: besides, thresholds begin with as many zeros as ``WARM_CLEAR`` or ``COLD_CLEAR`` say, in a field those
-    of either spin, and only the last of their classes flip for certain.
+    ANY: no special case. PLAIN: no field, only gains flip for certain, and the default zero-cost rule; or a field with
+    classes by low bits. WARM, COLD: in addition, thresholds begin with the numbers of zeros in ``WARM_CLEAR`` or
+    ``COLD_CLEAR`` (in a field, for both spins), and only the last of their classes flip for certain.
     """
 
     ANY = 0
@@ -214,26 +214,26 @@ class Kind(IntEnum):
 
 
 class Clear(NamedTuple):
-    """Number of the first planes that hold no threshold bits of a class that costs energy."""
+    """Number of leading planes without threshold bits, for each class that costs energy."""
 
-    largest: int  # of class 0, the largest cost, which sites of four bonds do not have
-    middle: int  # of class 1
-    smallest: int  # of class 2
+    largest: int  # class 0, the largest cost, which sites of four bonds do not have
+    middle: int  # class 1
+    smallest: int  # class 2
 
 
 WARM_CLEAR: Final = Clear(4, 2, 1)  # with six bonds of +-J: below T = 4.32 |J|
 
 COLD_CLEAR: Final = Clear(OWN_PLANES, OWN_PLANES, 2)
-"""Below T = 2.31 |J|: of the own planes, only the smallest cost has bits."""
+"""Below T = 2.31 |J|: in the own planes, only the smallest cost has bits."""
 
 
 def kind_of(classes: Classes, zero_acceptance: float, limits: Limits) -> Kind:
-    """The special case of a run at temperatures of ``limits``; its sites of odd degree are at most ``PLAIN``."""
+    """Return the special case of a run at the temperatures of ``limits``; for sites of odd degree at most ``PLAIN``."""
     if classes.field and not classes.by_low_bits:
         return Kind.ANY
     if not classes.field and (zero_acceptance != ZERO_ACCEPTANCE or limits.certain.any()):
         return Kind.ANY
-    certain, thresholds = (a[0].reshape(-1, 4, a.shape[-1])[:, :-1] for a in limits)  # in a field of either spin
+    certain, thresholds = (a[0].reshape(-1, 4, a.shape[-1])[:, :-1] for a in limits)  # in a field, for both spins
     for kind, clear in ((Kind.COLD, COLD_CLEAR), (Kind.WARM, WARM_CLEAR)):
         beyond = np.array([[64 - planes] for planes in clear], np.uint64)
         if not (certain.any() or (thresholds >> beyond).any()):
@@ -242,18 +242,18 @@ def kind_of(classes: Classes, zero_acceptance: float, limits: Limits) -> Kind:
 
 
 def cheap_bits(limits: Limits) -> int:
-    """B of cpu_sweep.py: of the classes, without a field, all but the last 2^B have no bits in the planes."""
+    """Return B of cpu_sweep.py: without a field, all classes but the last 2^B have no bits in the planes."""
     in_planes = limits.certain | (limits.thresholds >> np.uint64(64 - PLANES) != 0)
-    of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # the cheapest first
+    of_class: npt.NDArray[np.bool_] = in_planes.any(axis=(0, 2))[::-1]  # cheapest class first
     return bits_up_to(int(of_class.nonzero()[0].max(initial=0)))
 
 
 def bits_up_to(last: int) -> int:
-    """Bits of the number of the last class, of the cheapest first, that has bits in the planes."""
+    """Bits of the number of the last class, counted from the cheapest, with bits in the planes."""
     return max(LEAST_BITS, last.bit_length())
 
 
-APART: Final = 8  # words from one block's count to the next, so that polls spread over the cache
+APART: Final = 8  # words from one block's count to the next; polls then use different parts of the cache
 TICKETS: Final = struct_type(next=ADDRESS, before=np.uint32)
 LATTICE_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32)
 NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=np.uint32)
@@ -261,10 +261,10 @@ NEIGHBOUR_BARRIER: Final = struct_type(arrived=ADDRESS, before=np.uint32, reach=
 
 @kernel
 def lay_one_temperature(costs, zero_acceptance, always, planes, thresholds, beta):  # type: ignore[no-untyped-def]
-    """``Tables`` (blocks, ...) for one temperature; returns the last class, of the cheapest first, with bits in planes.
+    """Set ``Tables`` (blocks, ...) for one temperature; return the last class, from the cheapest, with bits in planes.
 
     ``costs`` (table, class) are flip costs in quanta, ``beta`` is the inverse temperature times the quantum. The
-    numbers are those of ``acceptance``; annealing asks for them so often that small models would wait for NumPy.
+    results equal ``acceptance``, but annealing needs them so often that NumPy would be too slow for small models.
     """
     classes, last = costs.shape[1], 0
     for table in range(costs.shape[0]):
@@ -294,16 +294,16 @@ def lay_one_temperature(costs, zero_acceptance, always, planes, thresholds, beta
 
 @kernel
 def lay_tables(place, used, certain, limits, always, planes, thresholds):  # type: ignore[no-untyped-def]
-    """One sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
+    """Set one sample's ``Tables`` for replicas at temperatures ``place`` (replicas,).
 
-    ``certain`` and ``limits`` hold, for each table, class and temperature, whether a flip needs no random number and
-    else its threshold. Sites look at the tables from ``used[0]`` to below ``used[1]``; others, and lanes past the last
-    replica, are left as they are.
+    For each table, class and temperature, ``certain`` is True if a flip needs no random number; else ``limits`` is the
+    threshold. Sites use the tables from ``used[0]`` to below ``used[1]``; other tables, and lanes past the last
+    replica, stay unchanged.
     """
     temperatures = limits.shape[2]
     for block in range(always.shape[0]):
         places = place[block * LANES : (block + 1) * LANES]
-        lanes = np.zeros((2, temperatures), np.uint64)  # those at each temperature
+        lanes = np.zeros((2, temperatures), np.uint64)  # lanes at each temperature
         for lane in range(places.size):
             lanes[lane // 64, places[lane]] |= ONE << np.uint64(lane % 64)
         for table in range(used[0], used[1]):
@@ -311,7 +311,7 @@ def lay_tables(place, used, certain, limits, always, planes, thresholds):  # typ
                 of_class, sure = limits[table, c], certain[table, c]
                 of_lanes = thresholds[block, table, c]
                 for lane in range(places.size):
-                    of_lanes[lane] = of_class[np.uint32(places[lane])]  # an index without sign needs no check
+                    of_lanes[lane] = of_class[np.uint32(places[lane])]  # an unsigned index needs no check
                 for half in range(2):
                     here = lanes[half]
                     word = ZERO

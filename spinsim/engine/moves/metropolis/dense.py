@@ -1,4 +1,4 @@
-"""The update of dense models, whose local fields are kept: what it suits, its matrix of couplings, its memory."""
+"""Update of dense models, with stored local fields: the models that it suits, its matrix of couplings, its memory."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SITES: Final = 64  # sites of a block of the sweep on a GPU
 
 
 class DensePlan:
-    """A run of a dense model, whose matrices have the sites in the order in which they are visited.
+    """Run of a dense model; its matrices have the sites in the order of their visits.
 
     Attributes:
-        order: Sites, colour by colour, as the unpacked update visits them.
-        colour: The colour of each of them.
+        order: Sites, colour by colour, in the order of the unpacked update.
+        colour: Colour of each site in ``order``.
         colours: Half-sweeps in a sweep: nearly as many as sites.
         double_couplings: 2 J in quanta, (1 or samples, sites, sites), symmetric with zeros on the diagonal, in the
-            narrowest of int16, int32 and int64 that local fields and their changes fit.
+            narrowest of int16, int32 and int64 that holds local fields and their changes.
         fields: h in quanta, int64 (1 or samples, sites).
-        all_down: Local fields where all spins are -1, (1 or samples, sites), of the type of the couplings.
+        all_down: Local fields if all spins are -1, (1 or samples, sites), of the type of the couplings.
     """
 
     def __init__(self, model: Ising) -> None:
@@ -53,50 +53,50 @@ class DensePlan:
             row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
 
 
-DRAW_BYTES: Final = 80  # bytes of shared memory for what all warps know of random numbers
+DRAW_BYTES: Final = 80  # bytes of shared memory for the random-number data of all warps
 
 
 @dataclass(frozen=True)
 class Program:
-    """Kernels that sweep and add energies, and the couplings that they read."""
+    """Kernels that sweep and that add energies, and the couplings that they read."""
 
-    name: str  # of the file in kernels/metropolis/, and of its kernels behind ``sweep_`` and ``energies_``
+    name: str  # name of the file in kernels/metropolis/, and suffix of its kernels after ``sweep_`` and ``energies_``
     kind: tuple[object, ...]  # template parameters of both
     group: int  # replicas of a thread block
-    cluster: int  # thread blocks that are launched together
-    threads: int  # of a thread block
+    cluster: int  # thread blocks per cluster
+    threads: int  # threads of a thread block
     shared: int  # bytes of its shared memory
-    arguments: dict[str, Any]  # those that describe the model, of which each of the two takes its own
+    arguments: dict[str, Any]  # arguments that describe the model; each kernel takes its own
 
     def launch(self, device: int, kernel: str, more: tuple[object, ...], arguments: dict[str, Any]) -> Launch:
-        """The kernel ``sweep`` or ``energies``, with more template parameters and what it takes of these arguments."""
+        """Return the kernel ``sweep`` or ``energies``, with ``more`` template parameters and its arguments."""
         file, expression = f"metropolis/dense_{self.name}.cu", instance(f"{kernel}_{self.name}", *self.kind, *more)
         given, names = self.arguments | arguments, parameters(file, expression)
         return Launch(device, file, expression, {name: given[name] for name in names}, self.shared)
 
 
 def stride(rows: Any, length: int) -> np.uint64:
-    """From one sample's row to the next one's; 0 where samples share one."""
+    """Distance from one sample's row to the next; 0 if samples share one row."""
     return np.uint64(length if len(rows) > 1 else 0)
 
 
-LEAST_DEGREE: Final = 128  # bonds of a site from which on kept fields are faster than sums over neighbours
+LEAST_DEGREE: Final = 128  # least bonds of a site for which stored fields are faster than sums over neighbours
 
 SPARSEST: Final = 8
-"""At most so many times the sites' mean number of bonds are sites: the matrix of couplings has few zeros."""
+"""Most sites, as a multiple of a site's mean number of bonds, so that the matrix of couplings has few zeros."""
 
 LEAST_ON_CPU: Final = 40
 SPARSEST_ON_CPU: Final = 2
-"""The same where only a CPU keeps fields, for models that nothing but the unpacked update takes."""
+"""The same limit if only the CPU stores fields, for models that only the unpacked update takes."""
 
 
 def suits(sizes: Sizes, _: int) -> bool:
-    """Return True for a dense model: a graph of which a large part of all pairs are bonds."""
+    """Return True for a dense model: a graph with bonds between a large part of all pairs."""
     return _is_dense(sizes, LEAST_DEGREE, SPARSEST)
 
 
 def suits_on_cpu(sizes: Sizes, _: int) -> bool:
-    """Return True for a small and dense model: kept fields are faster on a CPU alone."""
+    """Return True for a small and dense model, for which stored fields are faster on a CPU only."""
     return _is_dense(sizes, LEAST_ON_CPU, SPARSEST_ON_CPU)
 
 
@@ -107,9 +107,9 @@ def _is_dense(sizes: Sizes, least_degree: int, sparsest: int) -> bool:
 
 
 def needed_bytes(sizes: Sizes, replicas: int) -> int:
-    most = 8  # of a coupling or local field
+    most = 8  # bytes of a coupling or local field
     making = 3 * most * sizes.sites**2
-    matrices = sizes.samples * sizes.sites * (most * sizes.sites + 512)  # rows end with whole tiles
+    matrices = sizes.samples * sizes.sites * (most * sizes.sites + 512)  # rows are padded to whole tiles
     fields = most * sizes.samples * sizes.sites * LANES * block_count(replicas)
     return unpacked_bytes(sizes, replicas) + making + matrices + fields
 
@@ -121,7 +121,7 @@ UPDATE: Final = Update(
     pace=Pace(30),
     one_by_one=True,
 )
-"""On every device."""
+"""Update of dense models on every device."""
 
 ON_CPU: Final = replace(UNPACKED, suits=suits_on_cpu, needed_bytes=needed_bytes, cpu=ENGINE_ON_CPU, one_by_one=True)
-"""Small ones, which are unpacked on a GPU."""
+"""Update of small dense models, which are unpacked on a GPU."""

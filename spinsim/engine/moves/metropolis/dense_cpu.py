@@ -1,19 +1,19 @@
-"""Dense models on the CPU: local fields of every replica are kept, and a flip adds a row of couplings to them.
+"""Dense models on the CPU: local fields of every replica are stored, and a flip adds a row of couplings to them.
 
-Order, random numbers and exact comparison are those of unpacked.py, so that trajectories are too. Replicas
-are visited one by one, 64 sites at a time, in vectors of sites: a uniform bounds the cost that a flip may have, and a
-comparison of 64 costs with their bounds finds the next site that may flip. What flips changes the costs of its block
-at once, and all other fields when the block is done. So cost follows flips, and attempts take little more than their
-random numbers, however few replicas there are.
+Order, random numbers and exact comparison are as in unpacked.py, and so are the trajectories. Replicas are visited one
+by one, 64 sites at a time, in vectors of sites. A uniform bounds the cost of an accepted flip, and a comparison of 64
+costs with their bounds finds the next site that may flip. A flip changes the costs of its block at once, and all other
+fields after the block. So the time grows with the number of flips, and attempts take little more than their random
+numbers, even for few replicas.
 
-Memory of a replica, where place k is the k-th site that is visited:
+Memory of a replica, where place k is the k-th visited site:
 
     up[k // 64]         bit k % 64 is set where the spin is +1
     local_fields[k]     sum of J s over all other sites plus h, in quanta, filled up to whole vectors
-    rows[k]             2 J of the site with all sites: what its flip adds to local fields, or subtracts
+    rows[k]             2 J of the site with all sites, which its flip adds to local fields or subtracts from them
 
-The bound is -ln(u) of the upper 31 bits of the uniform in float32, ``MARGIN`` too large; what lies less than
-twice the margin below it is decided by all 64 bits.
+The bound is -ln(u) in float32, from the upper 31 bits of the uniform, plus ``MARGIN``. A cost less than twice the
+margin below the bound is decided by all 64 bits.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES
 
-SITES: Final = 64  # sites of a block of the sweep: as many as a word has bits
-TILE: Final = 512  # bytes of a row that are kept in registers while others are added to them
+SITES: Final = 64  # sites of a block of the sweep: the bits of a word
+TILE: Final = 512  # bytes of a row kept in registers while other rows are added to them
 
 _WORD: Final = ir.IntType(64)
 _FIRST: Final = ir.Constant(_WORD, 0)
@@ -81,7 +81,7 @@ def as_float(typing_context, x):  # type: ignore[no-untyped-def]
 
 
 class _Vectors:
-    """Vectors of the elements of an array, as code is written."""
+    """Vectors of the elements of an array, in code generation."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, array: Any, count: int) -> None:
         self._builder, self._size = builder, kind.dtype.bitwidth // 8
@@ -94,7 +94,7 @@ class _Vectors:
         return self._builder.extract_value(self._array.shape, 1)
 
     def load(self, at: Any) -> Any:
-        """The vector whose first element has this number."""
+        """Load the vector that begins at an element number."""
         vector = self._builder.load(self._pointer(at))
         vector.align = self._size
         return vector
@@ -107,7 +107,7 @@ class _Vectors:
 
 
 def _possible(context, builder, costs, double_beta, bounds):  # type: ignore[no-untyped-def]
-    """A word that tells of which of 64 sites the cost times ``double_beta`` is no more than its bound, or is NaN."""
+    """Word that marks which of 64 sites have a cost times ``double_beta`` not above the bound, or NaN."""
     floats, one = ir.VectorType(ir.FloatType(), SITES), ir.VectorType(ir.IntType(32), SITES)
     nothing = ir.Constant(floats, ir.Undefined)
     first = builder.insert_element(nothing, double_beta, ir.Constant(ir.IntType(32), 0))
@@ -117,9 +117,10 @@ def _possible(context, builder, costs, double_beta, bounds):  # type: ignore[no-
 
 
 def _write_costs(of_spins):  # type: ignore[no-untyped-def]
-    """Code that writes the costs of 64 flips and tells what may flip; ``of_spins`` makes them where spins are, or not.
+    """Make code that writes the costs of 64 flips and returns the flips that may be accepted.
 
-    It is given the builder, the costs written before and 64 numbers of a row, and returns those of spins and others.
+    ``of_spins`` takes the builder, the earlier costs and 64 numbers of a row. It returns the costs for set bits of the
+    spin word, and for the others.
     """
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -134,9 +135,9 @@ def _write_costs(of_spins):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds):  # type: ignore[no-untyped-def]
-    """Write half the ``costs`` (64,) of flips from ``fields[first:]`` and spins ``up``; returns what may flip.
+    """Write half the ``costs`` (64,) of flips, from ``fields[first:]`` and spins ``up``; return possible flips.
 
-    A flip may where its cost times ``double_beta``, float32, does not exceed its bound.
+    A flip may be accepted if its cost times ``double_beta``, in float32, does not exceed its bound.
     """
     from numba import types
 
@@ -146,7 +147,7 @@ def begin_costs(typing_context, costs, fields, first, up, double_beta, bounds): 
 
 @intrinsic
 def flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  # type: ignore[no-untyped-def]
-    """Change ``costs`` of 64 sites by the flip of one, whose spin those ``alike`` had; returns what may flip then."""
+    """Update ``costs`` of 64 sites after the flip of a site whose spin sites ``alike`` had; return possible flips."""
     from numba import types
 
     def changed(builder, costs, row):  # type: ignore[no-untyped-def]
@@ -158,7 +159,7 @@ def flip_costs(typing_context, costs, row, first, alike, double_beta, bounds):  
 
 @intrinsic
 def add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ignore[no-untyped-def]
-    """Subtract and add rows, the bits of ``minus`` and ``plus``, in a tile of ``fields`` from column ``at`` on."""
+    """Subtract the rows of bits in ``minus``, add those of ``plus``, in a tile of ``fields`` from column ``at`` on."""
     from numba import types
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -175,7 +176,7 @@ def add_rows(typing_context, fields, rows, first, at, minus, plus):  # type: ign
 
 
 def _with_rows(builder, tile, word, change, source, place):  # type: ignore[no-untyped-def]
-    """A loop over the set bits of a word, of whose rows the tiles change what was ``found``."""
+    """Loop over the set bits of a word; ``change`` adds each bit's row to the tile, or subtracts it."""
     first, stride, at = place
     before = builder.block
     head, work, done = (builder.append_basic_block(name) for name in ("rows", "row", "done"))
@@ -201,12 +202,12 @@ LN: Final = tuple(
         2.21597645e-07, 0.999970257, -0.499333948, 0.327511728, -0.223966897, 0.131989658, -0.0532674789, 0.0102438284,
     )
 )  # fmt: skip
-"""ln(1 + x) for x from 0 to 1 as a polynomial, from x^0 up: wrong by 3e-7 at most."""
+"""ln(1 + x) for x from 0 to 1 as a polynomial, from x^0 up; error at most 3e-7."""
 ONE_BITS: Final = np.int32(0x3F800000)
 MANTISSA: Final = np.int32(0x7FFFFF)
 BIAS_31: Final = np.int32(127 + 31)
-MARGIN: Final = np.float32(2.0**-14)  # twice 2^-15, by which half of 2^16 units of 2^-31 is known
-SURE: Final = np.float32(11.0)  # exp(-11) > 2^-16, below which fewer bits than these are known
+MARGIN: Final = np.float32(2.0**-14)  # twice 2^-15, the relative error of a uniform of 2^15 units of 2^-31
+SURE: Final = np.float32(11.0)  # exp(-11) > 2^-16, below which a uniform has fewer known bits
 NOTHING: Final = np.uint64(0)
 ONE: Final = np.uint64(1)
 ALL: Final = np.uint64(2**64 - 1)
@@ -214,7 +215,7 @@ ALL: Final = np.uint64(2**64 - 1)
 
 @part
 def log_bounds(uniform):  # type: ignore[no-untyped-def]
-    """Uniform integers of 31 bits, as floats, to -ln(u 2^-31) + ``MARGIN``; of 0 more than any exponent that counts."""
+    """Replace 31-bit integers u (as floats) by -ln(u 2^-31) + ``MARGIN``; for 0, by more than any relevant exponent."""
     for k in range(uniform.size):
         bits = float_bits(uniform[k])
         power = np.float32((bits >> MANTISSA_BITS_32) - BIAS_31)
@@ -231,7 +232,7 @@ def log_bounds(uniform):  # type: ignore[no-untyped-def]
 
 @part
 def draw_bounds(n, bounds, order, colour, block, half_sweep, k0, k1, rounds, call):  # type: ignore[no-untyped-def]
-    """-ln u + ``MARGIN`` of n visits for the ``WORDS`` replicas of a Philox call, float32 (WORDS, n).
+    """Draw -ln u + ``MARGIN`` of n visits for the ``WORDS`` replicas of a Philox call, float32 (WORDS, n).
 
     ``order`` are the sites; ``colour`` are the times of the visits, in half-sweeps from ``half_sweep`` on.
     """
@@ -256,7 +257,7 @@ def word_of_call(word, site, block, time, call, k0, k1, rounds):  # type: ignore
 
 @part
 def decide(half_cost, double_beta, zero_acceptance, upper, lower):  # type: ignore[no-untyped-def]
-    """Return True if a flip is accepted by all 64 bits of the uniform integer, of which these are the halves."""
+    """Return True if a flip is accepted by all 64 bits of its uniform integer, given as two halves."""
     if half_cost < 0:
         return True
     probability = zero_acceptance * TWO32
@@ -269,7 +270,7 @@ def decide(half_cost, double_beta, zero_acceptance, upper, lower):  # type: igno
 
 @kernel
 def begin_fields(up, local_fields, rows):  # type: ignore[no-untyped-def]
-    """Make ``local_fields`` (replicas, columns) those of the spins ``up``; they are those of spins -1."""
+    """Convert ``local_fields`` (replicas, columns) from all spins -1 to the spins ``up``."""
     for r in range(up.shape[0]):
         for at in range(0, rows.shape[1], TILE // rows.itemsize):
             for b in range(up.shape[1]):
@@ -278,7 +279,7 @@ def begin_fields(up, local_fields, rows):  # type: ignore[no-untyped-def]
 
 @kernel
 def energies_from_fields(up, local_fields, fields, energy, magnetization):  # type: ignore[no-untyped-def]
-    """Energies in quanta, -1/2 times the sum of s (local field + h), and magnetisations, both (replicas,)."""
+    """Set energies in quanta, -1/2 times the sum of s (local field + h), and magnetisations, both (replicas,)."""
     for r in range(energy.size):
         total, spins = np.int64(0), np.int64(0)
         for k in range(fields.size):
@@ -292,10 +293,10 @@ def energies_from_fields(up, local_fields, fields, energy, magnetization):  # ty
 def flips_of_block(  # type: ignore[no-untyped-def]
     spins, there, costs, bounds, local_fields, rows, first, double_beta, zero, visits, counter, key
 ):
-    """Sites of 64 of a replica that flip, a word: each is visited after the flips of those before it.
+    """Return a word of the flips among 64 sites of a replica; each site is visited after the earlier flips.
 
-    ``there`` are those of the 64 that exist, ``zero`` is the probability of a flip that costs nothing and its exponent
-    in float32, ``counter`` counter word 1, the half-sweep, the Philox call of the replica and its word in it.
+    ``there`` marks the existing sites of the 64. ``zero`` is the probability of a flip of zero cost and its exponent in
+    float32. ``counter`` has counter word 1, the half-sweep, the replica's Philox call and its word in the call.
     """
     (block, half_sweep, call, word), (k0, k1, rounds), (order, colour) = counter, key, visits
     (zero_acceptance, zero_exponent), beta_32, flips = zero, np.float32(double_beta), NOTHING
@@ -326,9 +327,9 @@ def sweep_dense(  # type: ignore[no-untyped-def]
     """Update a chunk of replicas of one sample.
 
     Args:
-        up: Spins, uint64 (replicas, blocks of 64), as the head of this file says, changed in place as their fields.
-        visits: Sites in order and the colour of each, both with zeros up to whole blocks, and how many colours.
-        double_beta: Twice the inverse temperature times the quantum, of every replica.
+        up: Spins, uint64 (replicas, blocks of 64), as described at the top of this file; changed in place, like fields.
+        visits: Sites in order and the colour of each, both padded with 0 to whole blocks, and the number of colours.
+        double_beta: Twice the inverse temperature times the quantum, for every replica.
         counter: Counter word 1, and the Philox call of the chunk's first replica within its block of 128.
     """
     (order, colour, colours), (block, first_call), (k0, k1, rounds) = visits, counter, key
@@ -364,7 +365,7 @@ def temper_dense(  # type: ignore[no-untyped-def]
     up, local_fields, costs, visits, rows, fields, double_beta, zero_acceptance, ladder, exchanged, sample, key,
     half_sweep, times,
 ):  # fmt: skip
-    """Rounds of ``sweep_dense`` of all replicas of a sample, each followed by exchanges of their temperatures."""
+    """Do rounds for a sample: sweeps of all replicas by ``sweep_dense``, then exchanges of their temperatures."""
     (steps, copies), (before, rounds, sweeps), (k0, k1, rng_rounds) = ladder, times, key
     place, attempts, accepts, trips, last_end = exchanged
     replicas = place.size
@@ -385,11 +386,11 @@ def temper_dense(  # type: ignore[no-untyped-def]
 
 
 LINE = 64  # bytes of a cache line, and of the widest vectors
-NANOSECONDS = 6  # of two attempts: what 128 spins of other updates take, in whose words the worth of a thread is told
+NANOSECONDS = 6  # time of two attempts, which equals that of 128 spins of other updates, the unit of work for threads
 
 
 def in_lines(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Zeros that begin with a cache line."""
+    """Zeros that begin at a cache line."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape)) * kind.itemsize
     memory = np.zeros(size + LINE, np.uint8)
@@ -398,13 +399,13 @@ def in_lines(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 class Rows:
-    """A model as the CPU reads it: rows of whole tiles, and orders of whole blocks.
+    """A model in the CPU's form: rows of whole tiles, and orders of whole blocks.
 
     Attributes:
-        order: Sites as they are visited, uint32, with zeros up to whole blocks.
+        order: Sites in the order of visits, uint32, padded with 0 to whole blocks.
         double_couplings: 2 J in quanta, (1 or samples, sites, columns).
         fields: h in quanta, int64 (1 or samples, sites).
-        all_down: Local fields where all spins are -1, (1 or samples, columns).
+        all_down: Local fields if all spins are -1, (1 or samples, columns).
     """
 
     def __init__(self, model: Ising) -> None:
@@ -425,7 +426,7 @@ class Rows:
 
 
 class DenseState(InChunks):
-    """Bits of spins and their local fields, as the head of this file says."""
+    """Bits of spins and their local fields, as described at the top of this file."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, threads: Threads, rows: Rows) -> None:
         super().__init__(model, replicas, threads, WORDS)
@@ -434,7 +435,7 @@ class DenseState(InChunks):
         self.nbytes = self.up.nbytes
         shape = model.samples, replicas, rows.all_down.shape[1]
         self._fields = in_lines(shape, rows.all_down.dtype)
-        self._begun: set[tuple[int, int]] = set()  # chunks that have their fields
+        self._begun: set[tuple[int, int]] = set()  # chunks with valid local fields
         self._start(dynamics)
 
     def _set(self, sample: int, first: int, spins: npt.NDArray[np.int8]) -> None:
@@ -449,11 +450,11 @@ class DenseState(InChunks):
         return self.model.samples * self.replicas * self.model.sites * sweeps // NANOSECONDS
 
     def of(self, sample: int, first: int) -> npt.NDArray[np.uint64]:
-        """Spins of the chunk from replica ``first`` on, (width, blocks), which may be changed."""
+        """Return the spins of the chunk from replica ``first`` on, (width, blocks), which may be changed."""
         return self.up[sample, first : first + self.size]
 
     def fields_of(self, sample: int, first: int) -> npt.NDArray[np.signedinteger]:
-        """Local fields of the same, (width, columns) in the order of visits."""
+        """Return the local fields of this chunk, (width, columns), in the order of visits."""
         fields: npt.NDArray[np.signedinteger] = self._fields[sample, first : first + self.size]
         if (sample, first) not in self._begun:
             fields[:] = self._rows.all_down[sample % len(self._rows.all_down)]
@@ -471,7 +472,7 @@ class DenseState(InChunks):
         return packing.pack(spins)
 
     def copy(self, moves: Moves) -> None:
-        """Copy configurations and their local fields, of chunks that have them."""
+        """Copy configurations, and their local fields in chunks with valid fields."""
         for sample, source, target in zip(*(array.tolist() for array in moves), strict=True):
             self.up[sample, target] = self.up[sample, source]
             if (sample, target - target % self.size) in self._begun:
@@ -502,7 +503,7 @@ class DenseState(InChunks):
 
 
 def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
-    """Spins (..., sites) of words (..., blocks)."""
+    """Convert words (..., blocks) to spins (..., sites)."""
     bits = np.unpackbits(up.astype("<u8", copy=False).view(np.uint8), axis=-1, count=rows.sites, bitorder="little")
     spins = np.empty(bits.shape, np.int8)
     spins[..., rows.order[: rows.sites]] = 2 * bits.view(np.int8) - 1

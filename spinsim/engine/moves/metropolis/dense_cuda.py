@@ -1,15 +1,16 @@
 """Dense models on a GPU: a thread block has a group of replicas, whose spins stay in shared memory for many sweeps.
 
 Couplings of 0 and +-unit are bits in the order in which kernels/metropolis/dense_signs.cu multiplies them. A block of
-the sweep has 64 sites. Each of 8 warps multiplies two tiles of 8 of them, half of the columns, with spins: 256 columns
-a step, and it fetches two steps of a tile at once. Within a step lane 4 g + t has words t and t + 4 of eight, of the
-site of column g of the tile; columns 2 q and 2 q + 1 are sites 32 apart. Then a warp visits each of 16 replicas.
+the sweep has 64 sites. Each of 8 warps multiplies two tiles of 8 sites with spins, for half of the columns. A step has
+256 columns, and a warp fetches two steps of a tile at once. Within a step lane 4 g + t has words t and t + 4 of eight,
+for the site of column g of the tile. Columns 2 q and 2 q + 1 are sites 32 apart. Then one warp visits the sites of each
+of the 16 replicas.
 
-Any other couplings are bytes in the order in which kernels/metropolis/dense_bytes.cu multiplies them. A block of the
-sweep has 64 sites, four tiles of 16 rows. Of a tile, 64 columns of one byte of couplings are 1 kB. Lane 4 g + t of a
-warp has columns 16 t to 16 t + 15 of rows g and g + 8, eight columns in each half of it: four bytes of row g, of row
-g + 8, the next four of row g, of row g + 8, as the tensor cores take them. All bytes of these columns follow each
-other, then come the next 64 columns. Then warps visit replicas.
+Other couplings are bytes in the order in which kernels/metropolis/dense_bytes.cu multiplies them. A block of the sweep
+has 64 sites, four tiles of 16 rows. In a tile, one byte of the couplings of 64 columns takes 1 kB. Lane 4 g + t of a
+warp has columns 16 t to 16 t + 15 of rows g and g + 8, eight columns in each half: four bytes of row g, four of row g +
+8, the next four of row g, and of row g + 8, as the tensor cores take them. All bytes of these columns follow each
+other; then come the next 64 columns. Then warps visit replicas.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from spinsim.model.ising import Ising
 WARPS: Final = 8
 PARTS: Final = 2
 STEP_COLUMNS: Final = 256  # columns
-WHOLE_BITS: Final = 4 * PARTS * STEP_COLUMNS  # columns are a multiple of it
+WHOLE_BITS: Final = 4 * PARTS * STEP_COLUMNS  # columns are a multiple of this
 
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
@@ -48,18 +49,18 @@ Words = npt.NDArray[np.uint32]
 
 
 class Signs(NamedTuple):
-    """Couplings of all samples."""
+    """Couplings of +-unit and 0 of all samples, as bits."""
 
-    # bits of positive couplings and, unless the graph is complete, of negative ones, without those to the block of
-    # sites before, as they are streamed, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256 lanes, 4)
+    # bits of positive couplings and, unless the graph is complete, of negative ones, without couplings to the previous
+    # block of sites, in streaming order, uint32 (1 or samples, blocks, steps / 4, 2 tiles, planes, 256 lanes, 4)
     planes: Words
-    # what lanes read of their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive couplings
-    # to the block before and to earlier sites of their own, local fields where no spin is counted, and such bits of all
-    # couplings that are not 0
+    # words that lanes read for their two sites, uint32 (1 or samples, blocks, 3 or 5, 32 lanes, 4): bits of positive
+    # couplings to the previous block and to earlier sites of their own, local fields without any counted spin, and,
+    # unless the graph is complete, the same bits of all non-zero couplings
     rows: Words
     complete: bool  # True if no coupling is 0
     unit: int
-    depth: int  # columns, with those added that are 0
+    depth: int  # columns, including padding with 0
 
     @property
     def nbytes(self) -> int:
@@ -67,7 +68,7 @@ class Signs(NamedTuple):
 
 
 def signs(plan: DensePlan) -> Signs | None:
-    """The couplings of a run, None where they are of several magnitudes."""
+    """Return the couplings of a run as signs; None if they have several magnitudes."""
     doubled, sites = plan.double_couplings, plan.order.size
     unit = int(np.abs(doubled).max()) // 2
     if doubled.dtype == np.int64 or not unit or not np.all((doubled == 0) | (np.abs(doubled) == 2 * unit)):
@@ -96,7 +97,7 @@ def signs(plan: DensePlan) -> Signs | None:
 
 
 def _words(bonds: npt.NDArray[np.bool_], depth: int) -> Words:
-    """Bits (64 blocks, depth / 32), the first column lowest."""
+    """Pack bonds into words (64 blocks, depth / 32), the first column lowest."""
     sites = len(bonds)
     padded = np.zeros((-(-sites // SITES) * SITES, depth), np.bool_)
     padded[:sites, :sites] = bonds
@@ -108,14 +109,14 @@ def _count(words: Words) -> npt.NDArray[np.int64]:
 
 
 def _streamed(words: Words) -> Words:
-    """These words as warps take them, (blocks, pairs of steps, 2 tiles, 256 lanes, 4)."""
+    """Reorder words to the warps' order, (blocks, pairs of steps, 2 tiles, 256 lanes, 4)."""
     pairs = words.shape[1] // (16 * PARTS)
     split = words.reshape(-1, 2, 4, 2, 4, PARTS, pairs, 2, 2, 4)  # e tiles tile q part pair step half t
     return split.transpose(0, 6, 3, 2, 5, 4, 1, 9, 7, 8).reshape(len(split), pairs, 2, 32 * WARPS, 4)
 
 
 def _rows(own: Words, near: Words, complete: bool) -> Words:
-    """A lane's words, of bits (blocks, 2 planes, 64 sites, 2 words) of its sites' block and of the one before."""
+    """Words of lanes, from bits (blocks, 2 planes, 64 sites, 2 words) of the sites' block and the previous block."""
     earlier = (2 ** np.arange(32, dtype=np.uint64) - 1).astype(np.uint32)
     rows = np.zeros((len(own), 5, 32, 4), np.uint32)
     for first, planes in ((0, slice(1)), (3, slice(2))):
@@ -127,7 +128,7 @@ def _rows(own: Words, near: Words, complete: bool) -> Words:
 
 
 REPLICAS: Final = 16
-AHEAD: Final = WARPS + REPLICAS // 4 * SITES // 32  # warps that multiply and that draw for the next block of sites
+AHEAD: Final = WARPS + REPLICAS // 4 * SITES // 32  # warps that multiply or draw for the next block
 ROWS_APART: Final = 4  # words between rows in shared memory
 
 
@@ -138,7 +139,7 @@ def shared_of_signs(sites: int) -> int:
 
 
 def program_of_signs(signs: Signs, fields: Any) -> Program:
-    """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
+    """Return the kernels of such a model; ``fields`` are int64 (1 or samples, 64 blocks)."""
     planes, rows, complete, unit, depth = signs
     return Program(
         name="signs", kind=(complete,), group=REPLICAS, cluster=1, threads=32 * (REPLICAS + AHEAD),
@@ -153,22 +154,22 @@ def program_of_signs(signs: Signs, fields: Any) -> Program:
 
 
 WHOLE_BYTES: Final = 4 * SITES
-"""Columns are a multiple of it, so that up to four thread blocks have whole blocks of sites each."""
+"""Columns are a multiple of this, so that each of up to four thread blocks has whole blocks of sites."""
 
-STEP_BYTES: Final = 1024  # bytes of 16 rows, 64 columns and one place of couplings
-BYTES: Final = (1, 3, 4, 8)  # bytes of a coupling in kernels
+STEP_BYTES: Final = 1024  # bytes of 16 rows and 64 columns, for one byte of each coupling
+BYTES: Final = (1, 3, 4, 8)  # sizes of a coupling in bytes that have kernels
 
 Integers = npt.NDArray[np.signedinteger]
 
 
 class Matrix(NamedTuple):
-    """Couplings of all samples."""
+    """Couplings of all samples, in bytes."""
 
-    stages: npt.NDArray[np.uint8]  # as the kernel streams them, uint8 (1 or samples, bytes)
-    own: Integers  # those within each block of the sweep to later sites, 0 to others, (1 or samples, blocks, 64, 64)
-    bytes: int  # of a coupling, one of ``BYTES``
+    stages: npt.NDArray[np.uint8]  # couplings in the kernel's streaming order, uint8 (1 or samples, bytes)
+    own: Integers  # couplings to later sites within each block of the sweep, else 0, (1 or samples, blocks, 64, 64)
+    bytes: int  # bytes of a coupling, one of ``BYTES``
     wide: bool  # True if local fields have 64 bits
-    depth: int  # columns, with those added that are 0
+    depth: int  # columns, including padding with 0
 
     @property
     def nbytes(self) -> int:
@@ -194,18 +195,18 @@ def matrix(plan: DensePlan) -> Matrix:
 
 
 def entry(size: int) -> type[np.signedinteger]:
-    """Type of a block's own couplings, of so many bytes each."""
+    """Type of a block's own couplings, for ``size`` bytes each."""
     return np.int8 if size <= 1 else np.int32 if size <= 4 else np.int64
 
 
 def _bytes(doubled: Integers, largest: int) -> int:
-    """The fewest bytes that serve: signed ones, from -128 to 127, whose sum is the coupling."""
+    """Least number of signed bytes, from -128 to 127, that can represent the couplings."""
     least = 3 if doubled.dtype == np.int64 else 1
     return next(size for size in BYTES if size >= least and largest <= 127 * sum(256**k for k in range(size)))
 
 
 def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:
-    """A block of rows (64, depth) as signed bytes, the lowest one first."""
+    """Split a block of rows (64, depth) into signed bytes, lowest first."""
     rest, limbs = part.astype(np.int64), []
     for _ in range(size):
         limb = rest.astype(np.int8)
@@ -215,16 +216,16 @@ def _limbs(part: Integers, size: int) -> npt.NDArray[np.uint8]:
 
 
 THREADS: Final = 512
-STAGES: Final = 3  # of couplings that a warp has room for
+STAGES: Final = 3  # stages of couplings that fit a warp's memory
 STAGES_OF_CLUSTERS: Final = 6
 FIELDS_APART: Final = 4  # fields between one replica's and the next one's
 GAP: Final = 64  # bytes between replicas' spins
-CLUSTER: Final = 2  # thread blocks that read couplings together
-LARGE: Final = 4096  # replicas from which on blocks have 32, as multiprocessors have several blocks of 16
+CLUSTER: Final = 2  # thread blocks that share reads of couplings
+LARGE: Final = 4096  # replicas from which blocks have 32, because multiprocessors otherwise have several blocks of 16
 
 
 def shared_of_bytes(sites: int, size: int, wide: bool, replicas: int, cluster: int = 1) -> int:
-    """Shared memory of a thread block's replicas, of couplings of so many bytes and fields of 32 or 64 bits."""
+    """Shared memory of a thread block's replicas, for couplings of ``size`` bytes and fields of 32 or 64 bits."""
     share = -(-sites // WHOLE_BYTES) * WHOLE_BYTES // cluster
     stages = STAGES_OF_CLUSTERS if cluster > 1 else STAGES
     sums = 4 * (SITES + FIELDS_APART) * ((size + 1) // 2 if wide else 1)
@@ -233,7 +234,7 @@ def shared_of_bytes(sites: int, size: int, wide: bool, replicas: int, cluster: i
 
 
 def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) -> tuple[int, int]:
-    """Replicas of a thread block and blocks of a cluster; the arguments are those of ``program_of_bytes``."""
+    """Replicas of a thread block and blocks of a cluster; arguments are as in ``program_of_bytes``."""
     size, wide = matrix.bytes, matrix.wide
     return next(
         (group, cluster)
@@ -246,7 +247,7 @@ def groups(matrix: Matrix, sites: int, width: int, room: int, clusters: bool) ->
 
 
 def program_of_bytes(matrix: Matrix, fields: Any, sites: int, width: int, room: int, clusters: bool) -> Program:
-    """The kernels of such a model, whose fields are int64 (1 or samples, 64 blocks)."""
+    """Return the kernels of such a model; ``fields`` are int64 (1 or samples, 64 blocks)."""
     stages, own, size, wide, depth = matrix
     group, cluster = groups(matrix, sites, width, room, clusters)
     kind = size, "long long" if wide else "int", group, cluster
@@ -264,18 +265,18 @@ def program_of_bytes(matrix: Matrix, fields: Any, sites: int, width: int, room: 
 
 
 def serves(size: int, group: int, cluster: int) -> bool:
-    """Return True if there is a kernel: bytes are slower in clusters, products of 32 replicas must fit registers."""
+    """Return True if a kernel exists: single bytes are slower in clusters, and products must fit registers."""
     return group * cluster == 16 or (group * cluster == 32 and size in (3, 4))
 
 
-CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # of 128 replicas
-WORD_REPLICAS: Final = 32  # of a column in shared memory, where copies are compared
+CALLS_A_BLOCK: Final = np.uint32(packing.LANES // WORDS)  # calls of a block of 128 replicas
+WORD_REPLICAS: Final = 32  # replicas of a column in shared memory, where copies are compared
 MOST_SITES: Final = 2**15 - 1  # counts of neighbours have 16 bits
-UPDATES_A_LAUNCH: Final = 2**31  # so that a launch stays well below a second, but for few replicas
+UPDATES_A_LAUNCH: Final = 2**31  # so that a launch takes well below a second, except with few replicas
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
-    """The engine of dense models; an unpacked one where not even a small group of replicas fits a multiprocessor."""
+    """Engine of dense models, or an unpacked one if not even a small group of replicas fits a multiprocessor."""
     if model.sites > MOST_SITES:
         return unpacked_engine(model, replicas, dynamics, device)
     plan = model.once(DensePlan)
@@ -300,14 +301,14 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Quantities) -> Comparison:
-    """The comparison of copies of a ladder whose spins have a byte each; no such model has time."""
+    """Comparison of copies of a ladder with one byte per spin; no such model has time."""
     shape = {"sites": np.uint32(model.sites), "width": np.uint32(width)}
     comparison = Compared(device, model, tempering, wanted)
     return compare_replicas(comparison, "differing_spins", shape, -(-width // WORD_REPLICAS), None)
 
 
 class DenseSpins:
-    """The spins of a dense run, int8 (samples, sites, width), and what kernels read of its model."""
+    """Spins of a dense run, int8 (samples, sites, width), and the model as kernels read it."""
 
     replica_axis = 2
 
@@ -371,7 +372,7 @@ class DenseSpins:
         return self.program.launch(self._queue.device, "sweep", rounds, self._arguments | arguments)
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding energies and spins -1 to sums at addresses; there is no first sublattice."""
+        """Queue adding energies and numbers of spins -1 to sums at addresses; there is no first sublattice."""
         self._count(self._queue.stream, self.grid, self.program.threads, energies=to[0], down=to[1])
 
 
@@ -383,7 +384,7 @@ class DenseSweeper(SpinSweeper):
         self._dense, self._zero_acceptance = spins, zero_acceptance
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
-        """Make ready for sweeps at temperatures (samples, 1, width); all samples share one row."""
+        """Prepare sweeps at temperatures (samples, 1, width), or one row shared by all samples."""
         spins, queue = self._dense, self._queue
         self._launch = spins.sweeps({
             "double_beta": double_beta, "beta_stride": np.uint32(spins.width if len(double_beta) > 1 else 0),

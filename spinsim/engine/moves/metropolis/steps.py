@@ -1,22 +1,23 @@
-"""The steps of a packed Metropolis update: 128 lanes at once, in Boolean arithmetic on 64-bit words.
+"""Steps of a packed Metropolis update: 128 lanes at once, in Boolean arithmetic on 64-bit words.
 
 A lane is a replica of one site (replica-packed) or a site of one row (site-packed). A kernel takes a batch of up to 64
-times 128 lanes of one colour through these steps, each a loop that vectorises over the batch:
+x 128 lanes of one colour through these steps. Each step is a loop that vectorises over the batch:
 
-    gather      neighbours' words into scratch rows, turned over where the coupling is below 0
+    gather      neighbours' words to scratch rows, flipped if the coupling is below 0
     count       unsatisfied bonds of every lane, in three bit planes
     decide      lanes that flip for certain; the others are undecided
-    compare     OWN_PLANES random planes with the lanes' thresholds, from the least significant plane up
-    columns     one more call for lanes equal so far: the first of each column of four takes its next bits there
-    finish      the few lanes still equal, each with 64 bits of its own
-    scatter     flips into the state
+    compare     OWN_PLANES random planes with the lanes' thresholds, least significant plane first
+    columns     one more call for lanes still equal: the first lane of each column of four takes its next bits there
+    finish      the few lanes still equal, each with its own 64 bits
+    scatter     flips to the state
 
-The updates gather in ways of their own; all other steps stand here.
+Each update has its own gather step; all other steps are in this module.
 
-Row r of the scratch array holds 2 * BATCH words: those of half 0 of every site of the batch, then those of half 1. All
-rows stand in one array at constant distances, which lets the compiler prove that they do not overlap.
+Row r of the scratch array holds 2 * BATCH words: half 0 of every site of the batch, then half 1. All rows are in one
+array at constant distances, so that the compiler can prove that they do not overlap.
 
-The comparison runs over the planes backwards because "uniform < threshold" then is one ternary operation a plane.
+The comparison starts with the least significant plane, because "uniform < threshold" is then one ternary operation per
+plane.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ from spinsim.machine.intrinsics import trailing_zeros
 
 SPIN, FLIP, ACCEPT, UNDECIDED = 0 * ROW, 1 * ROW, 2 * ROW, 3 * ROW
 PREFIX: Final = 4 * ROW  # philox_prefix's five words of every site: three rows
-NEAR: Final = 7 * ROW  # neighbours' words, which make room for the columns' rows once bonds are counted
-OCCUPANT: Final = NEAR  # lanes that have their column
+NEAR: Final = 7 * ROW  # neighbours' words; after counting, the columns' rows use this memory
+OCCUPANT: Final = NEAR  # lanes that occupy their column
 DEEP: Final = NEAR + ROW  # lanes undecided after the column planes
-COLUMN: Final = NEAR + 2 * ROW  # of the occupants: accepted in the first half of the row, undecided in the second
+COLUMN: Final = NEAR + 2 * ROW  # results of occupants: accepted in the first half of the row, undecided in the second
 DRAWN: Final = NEAR + 3 * ROW  # the columns' call: word j in half row j
-CLASS: Final = 14 * ROW  # bit planes of the class, at most seven and one above them
+CLASS: Final = 14 * ROW  # bit planes of the class, at most seven, and one more
 SCRATCH_WORDS: Final = 22 * ROW
 
 LOW6: Final = np.uint64(63)
@@ -48,24 +49,24 @@ SHIFT: Final = np.uint64(32)
 AFTER_OWN: Final = np.uint64(OWN_PLANES)
 MORE: Final = np.uint64(COLUMN_PLANES)
 FEW: Final = np.uint64(4)
-"""Lanes up to which undecided sites alone draw random planes: sites of more lanes need most of the planes anyway."""
+"""Most lanes for which only undecided sites draw random planes: with more lanes, sites need most planes anyway."""
 
 
 @step
 def mux(bit, zero, one):  # type: ignore[no-untyped-def]
-    """``one`` where the bit is set, else ``zero``."""
+    """Return ``one`` where the bit is set, else ``zero``."""
     return (bit & one) | (~bit & zero)
 
 
 @step
 def unlike(k, e, w):  # type: ignore[no-untyped-def]
-    """Lanes that differ from their neighbour in slot k, whose bond is unsatisfied."""
+    """Return lanes that differ from their neighbour in slot k; their bond is unsatisfied."""
     return w[SPIN + e] ^ w[NEAR + k * ROW + e]
 
 
 @step
 def count_half(first, n, slots, w):  # type: ignore[no-untyped-def]
-    """``count_unlike`` of the half whose words begin at ``first``."""
+    """Do ``count_unlike`` for the half with words from ``first`` on."""
     if slots == 4:
         for q in range(n):
             e = first + q
@@ -89,14 +90,14 @@ def count_half(first, n, slots, w):  # type: ignore[no-untyped-def]
 
 @step
 def count_unlike(n, slots, w):  # type: ignore[no-untyped-def]
-    """The class's bit planes: unsatisfied bonds among 6 or 7 slots, or one more than those among 4."""
+    """Set the class's bit planes: unsatisfied bonds among 6 or 7 slots, or one more than those among 4."""
     count_half(0, n, slots, w)
     count_half(BATCH, n, slots, w)
 
 
 @step
 def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
-    """Lanes that flip for certain, and those left to chance."""
+    """Find lanes that flip for certain, and undecided lanes."""
     for half in range(2):
         a0, a1, a2, a3 = always[0, half], always[1, half], always[2, half], always[3, half]
         used = lanes[half]
@@ -111,7 +112,7 @@ def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
 
 @step
 def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-def]
-    """The part of a Philox call that all planes of a site share."""
+    """Compute the part of a Philox call that all planes of a site share."""
     for q in range(sites.size):
         p0, p1, p2, p3, p4 = rng.philox_prefix(np.uint64(sites[q]), block, half_sweep, k0, k1)
         w[PREFIX + q] = p0
@@ -123,7 +124,7 @@ def prefixes(sites, block, half_sweep, k0, k1, w):  # type: ignore[no-untyped-de
 
 @step
 def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """One random plane of the q-th site: the words of half 0 and half 1."""
+    """Draw one random plane of the q-th site: the words of half 0 and half 1."""
     x0, x1, x2, x3 = rng.philox_finish(
         w[PREFIX + q], w[PREFIX + BATCH + q], w[PREFIX + ROW + q], w[PREFIX + ROW + BATCH + q],
         w[PREFIX + 2 * ROW + q], word3, k0, k1, rounds,
@@ -133,7 +134,7 @@ def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
 
 @step
 def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
-    """One more significant bit of the comparison uniform < threshold."""
+    """Compare one more significant bit of uniform < threshold."""
     differ = threshold ^ random
     w[ACCEPT + e] = (threshold & ~random) | (~differ & w[ACCEPT + e])
     w[UNDECIDED + e] &= ~differ
@@ -141,7 +142,7 @@ def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
 
 @step
 def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """The planes that every lane draws, least significant first."""
+    """Compare the planes that every lane draws, least significant first."""
     for back in range(OWN_PLANES):
         plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
@@ -157,7 +158,7 @@ def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no
 
 @step
 def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """Undecided lanes into columns, the lowest of each first, and the call that serves them."""
+    """Assign undecided lanes to columns, the lowest lane of each column first, and draw the columns' call."""
     word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES))
     for q in range(n):
         first, second = w[UNDECIDED + q], w[UNDECIDED + BATCH + q]
@@ -176,7 +177,7 @@ def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped
 
 @step
 def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
-    """One column plane of the occupants; ``first`` and ``second`` hold the threshold bits of halves 0 and 1."""
+    """Compare one column plane of the occupants; ``first`` and ``second`` have the threshold bits of halves 0 and 1."""
     both = (first & w[OCCUPANT + q]) | (second & w[OCCUPANT + BATCH + q])
     threshold, random = rng.low32(both | both >> SHIFT), w[drawn + q]
     differ = threshold ^ random
@@ -186,7 +187,7 @@ def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
 
 @step
 def settle_columns(n, w):  # type: ignore[no-untyped-def]
-    """Decisions of the columns, back to their occupants."""
+    """Copy decisions of columns to their occupants."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -199,7 +200,7 @@ def settle_columns(n, w):  # type: ignore[no-untyped-def]
 
 @step
 def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
-    """One column plane: its threshold bits are in ``row``, its random words in the half row ``drawn``."""
+    """Compare one column plane; its threshold bits are in ``row``, its random words in the half row ``drawn``."""
     a0, a1, a2, a3 = row[0, 0], row[1, 0], row[2, 0], row[3, 0]
     b0, b1, b2, b3 = row[0, 1], row[1, 1], row[2, 1], row[3, 1]
     for q in range(n):
@@ -211,7 +212,7 @@ def compare_column_plane(n, drawn, row, w):  # type: ignore[no-untyped-def]
 
 @step
 def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """The column planes, least significant first; written out, as rows must stand at constant distances."""
+    """Compare the column planes, least significant first; written out, because rows need constant distances."""
     occupy_columns(n, half_sweep, k0, k1, rounds, w)
     compare_column_plane(n, DRAWN + 3 * BATCH, planes[OWN_PLANES + 3], w)
     compare_column_plane(n, DRAWN + 2 * BATCH, planes[OWN_PLANES + 2], w)
@@ -222,7 +223,7 @@ def compare_columns(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[n
 
 @step
 def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
-    """Accepted lanes into the flips; places of words with undecided lanes into ``tail``, their number returned."""
+    """Add accepted lanes to the flips; put places of words with undecided lanes in ``tail``; return their number."""
     for half in range(2):
         used = lanes[half]
         for q in range(n):
@@ -240,7 +241,7 @@ def collect_flips(n, lanes, w, tail):  # type: ignore[no-untyped-def]
 def finish_lanes(  # type: ignore[no-untyped-def]
     words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """The undecided lanes: each compares what is left of its threshold with a Philox call of its own."""
+    """Decide the undecided lanes: each compares the rest of its threshold with its own Philox call."""
     count = 0
     for t in range(words):
         e = tail[t]
@@ -270,7 +271,7 @@ def finish_lanes(  # type: ignore[no-untyped-def]
 
 @kernel
 def scratch_of(words):  # type: ignore[no-untyped-def]
-    """Room for the rows of a batch, its words with undecided lanes, and these lanes' sites and places."""
+    """Allocate the rows of a batch, its words with undecided lanes, and the sites and places of these lanes."""
     return (
         np.empty(words, np.uint64),
         np.empty(ROW + 1, np.int64),
@@ -283,10 +284,10 @@ def scratch_of(words):  # type: ignore[no-untyped-def]
 def find_flips(  # type: ignore[no-untyped-def]
     n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """All steps from ``decide`` to ``finish_lanes`` for the four classes of sites of even or of odd degree.
+    """Do all steps from ``decide`` to ``finish_lanes`` for the four classes of sites of even or of odd degree.
 
-    Arguments are passed one by one: a tuple of arrays would cost counts of references in every batch. ``sites`` are
-    numbers in the random counter.
+    Arguments are passed one by one, because a tuple of arrays would cost reference counting in every batch. ``sites``
+    are numbers in the random counter.
     """
     decide(n, always, lanes, w)
     prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
@@ -298,7 +299,7 @@ def find_flips(  # type: ignore[no-untyped-def]
 
 @step
 def decide_few(n, always, lanes, w):  # type: ignore[no-untyped-def]
-    """``decide`` for lanes of half 0."""
+    """Do ``decide`` for lanes of half 0."""
     a0, a1, a2, a3, used = always[0, 0], always[1, 0], always[2, 0], always[3, 0], lanes[0]
     for q in range(n):
         low = w[CLASS + q]
@@ -309,7 +310,7 @@ def decide_few(n, always, lanes, w):  # type: ignore[no-untyped-def]
 
 @step
 def compare_few(q, row, random, w):  # type: ignore[no-untyped-def]
-    """One less significant bit of the undecided lanes of half 0 of a site; ``row`` has a plane's threshold bits."""
+    """Compare one less significant bit for undecided lanes of a site's half 0; ``row`` has a plane's threshold bits."""
     low, undecided = w[CLASS + q], w[UNDECIDED + q]
     threshold = mux(w[CLASS + ROW + q], mux(low, row[0, 0], row[1, 0]), mux(low, row[2, 0], row[3, 0]))
     differ = threshold ^ random
@@ -321,13 +322,13 @@ def compare_few(q, row, random, w):  # type: ignore[no-untyped-def]
 def find_few_flips(  # type: ignore[no-untyped-def]
     n, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """``find_flips`` for lanes below ``FEW``: planes from the most significant one down, all but it of undecided sites.
+    """Do ``find_flips`` for lanes below ``FEW``: most significant plane first, later planes for undecided sites only.
 
-    A site of one lane takes two calls on average where ``find_flips`` makes six. None of these lanes shares a column.
+    A site of one lane needs two calls on average, against six in ``find_flips``. These lanes share no column.
     """
     low_sweep, first_plane = rng.low32(half_sweep), rng.counter_plane(half_sweep, UPDATE, ZERO)
     decide_few(n, always, lanes, w)
-    for q in range(n):  # all of them, as few sites are decided by now
+    for q in range(n):  # all sites, as few are decided so far
         x0, x1, _, _ = rng.philox(np.uint64(sites[q]), block, low_sweep, first_plane, k0, k1, rounds)
         compare_few(q, planes[0], rng.low32(x0) | (x1 << SHIFT), w)
     count = np.int64(0)
@@ -362,7 +363,7 @@ def find_few_flips(  # type: ignore[no-untyped-def]
 
 @step
 def scatter(state, sites, w):  # type: ignore[no-untyped-def]
-    """Flips into the state."""
+    """Copy flips to the state."""
     for q in range(sites.size):
         i = sites[q]
         state[i, 0] = w[SPIN + q] ^ w[FLIP + q]
@@ -371,12 +372,12 @@ def scatter(state, sites, w):  # type: ignore[no-untyped-def]
 
 @step
 def scatter_few(state, sites, w):  # type: ignore[no-untyped-def]
-    """``scatter`` of half 0."""
+    """Do ``scatter`` for half 0."""
     for q in range(sites.size):
         state[sites[q], 0] = w[SPIN + q] ^ w[FLIP + q]
 
 
-RANDOM = SCRATCH_WORDS  # one row of random words, then one of what was selected
+RANDOM = SCRATCH_WORDS  # one row of random words, then one of selected words
 TREE = SCRATCH_WORDS + ROW
 UPPER = TREE + ROW  # lanes of one of the groups of 16 classes
 ALL = ~np.uint64(0)
@@ -385,7 +386,7 @@ WIDE_WORDS = UPPER + ROW
 
 @step
 def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
-    """The word of the class, among ``words[first]`` to ``words[first + 7]``, that three bit planes name."""
+    """Select the word of the class that three bit planes give, among ``words[first]`` to ``words[first + 7]``."""
     zero = mux(
         middle,
         mux(low, words[first, half], words[first + 1, half]),
@@ -401,7 +402,7 @@ def mux8(low, middle, high, words, first, half):  # type: ignore[no-untyped-def]
 
 @step
 def select16(n, words, w):  # type: ignore[no-untyped-def]
-    """``select`` for the 16 classes of degrees up to 7 with a field, without levels in memory."""
+    """Do ``select`` for the 16 classes of degrees up to 7 with a field, without intermediate levels in memory."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -412,7 +413,7 @@ def select16(n, words, w):  # type: ignore[no-untyped-def]
 
 @step
 def select32(n, words, w):  # type: ignore[no-untyped-def]
-    """``select`` for 32 classes."""
+    """Do ``select`` for 32 classes."""
     select16(n, words, w)
     for half in range(2):
         for q in range(n):
@@ -424,7 +425,7 @@ def select32(n, words, w):  # type: ignore[no-untyped-def]
 
 @step
 def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
-    """``words[class, half]`` of every lane's class into the first row of TREE."""
+    """Set the first row of TREE to ``words[class, half]`` of every lane's class."""
     if class_bits == 4:
         select16(n, words, w)
     elif class_bits == 5:
@@ -435,7 +436,7 @@ def select(n, class_bits, words, w):  # type: ignore[no-untyped-def]
 
 @step
 def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
-    """``select`` for any number of classes, 16 at a time."""
+    """Do ``select`` for any number of classes, 16 at a time."""
     for half in range(2):
         for q in range(n):
             w[TREE + half * BATCH + q] = ZERO
@@ -443,7 +444,7 @@ def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
             for q in range(n):
                 w[UPPER + q] = ALL
             for b in range(4, class_bits):
-                other = np.uint64(group >> (b - 4) & 1) - ONE  # all ones where the bit is to be 0
+                other = np.uint64(group >> (b - 4) & 1) - ONE  # all ones if the bit must be 0
                 for q in range(n):
                     w[UPPER + q] &= w[np.uint64(CLASS + b * ROW + half * BATCH + q)] ^ other
             add16(n, words[16 * group :], half, w)
@@ -451,7 +452,7 @@ def select_any(n, class_bits, words, w):  # type: ignore[no-untyped-def]
 
 @step
 def add16(n, words, half, w):  # type: ignore[no-untyped-def]
-    """The words of lanes in UPPER, of 16 classes, into the first row of TREE."""
+    """Add to the first row of TREE the words of lanes in UPPER, for 16 classes."""
     a0, a1, a2, a3 = words[0, half], words[1, half], words[2, half], words[3, half]
     b0, b1, b2, b3 = words[4, half], words[5, half], words[6, half], words[7, half]
     c0, c1, c2, c3 = words[8, half], words[9, half], words[10, half], words[11, half]
@@ -466,7 +467,7 @@ def add16(n, words, half, w):  # type: ignore[no-untyped-def]
 
 @step
 def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def]
-    """``decide`` for any number of classes, those that gain energy among them."""
+    """Do ``decide`` for any number of classes, including those that gain energy."""
     select(n, class_bits, always, w)
     for half in range(2):
         used = lanes[half]
@@ -480,7 +481,7 @@ def decide_wide(n, class_bits, always, lanes, w):  # type: ignore[no-untyped-def
 
 @step
 def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """``compare_planes`` and ``compare_columns`` for any number of classes."""
+    """Do ``compare_planes`` and ``compare_columns`` for any number of classes."""
     for back in range(OWN_PLANES):
         plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
@@ -504,7 +505,7 @@ def compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w):  # type:
 def find_flips_wide(  # type: ignore[no-untyped-def]
     n, class_bits, always, planes, thresholds, lanes, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
-    """``find_flips`` for any number of classes."""
+    """Do ``find_flips`` for any number of classes."""
     decide_wide(n, class_bits, always, lanes, w)
     prefixes(sites, block, rng.low32(half_sweep), k0, k1, w)
     compare_wide(n, class_bits, planes, half_sweep, k0, k1, rounds, w)

@@ -1,15 +1,15 @@
-"""The general Metropolis update: any integer couplings and fields on any graph, one replica a lane of the vector unit.
+"""General Metropolis update: any integer couplings and fields on any graph, one replica per lane of the vector unit.
 
 Replica r of a sample takes word r % 4 of the Philox call with plane (r % 128) // 4 of block r // 128. That 32-bit word
 decides unless it equals the top half of the 64-bit threshold; then the same word of plane + 32 is the lower half.
 
-On the CPU a chunk of replicas holds a byte a spin, the replicas of each word of the calls side by side, so that loops
-over them are vectors:
+On the CPU a chunk of replicas holds one byte per spin. The replicas of each word of the calls are contiguous, so that
+loops over them vectorise:
 
     spins[site] = [ word 0 of all calls | word 1 of all calls | word 2 | word 3 ]
 
-Most updates are decided by ``screen``: a float32 exponential whose error is far below its margin. Where a uniform lies
-within the margin, the float64 exponential of acceptance.py decides, so the outcome never depends on the screen.
+Most updates are decided by ``screen``: a float32 exponential with an error far below its margin. If a uniform lies
+within the margin, the float64 exponential of acceptance.py decides. So the outcome never depends on the screen.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from spinsim.packing import LANES, Packing
 
 
 class UnpackedPlan:
-    """An unpacked run of a model.
+    """Unpacked run of a model.
 
     Attributes:
         colour_start: Colour c has ``order[colour_start[c]:colour_start[c + 1]]``.
-        start: Those of site i are ``neighbour[start[i]:start[i + 1]]``.
-        middle: Of these, neighbours by bonds of term 0 come first, up to ``middle[i]``; all, where there is one term.
-        couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 where local fields fit, else int64.
+        start: The neighbours of site i are ``neighbour[start[i]:start[i + 1]]``.
+        middle: Neighbours by bonds of term 0 come first, up to ``middle[i]``; with one term these are all.
+        couplings: J of each neighbour in quanta, (1 or samples, neighbours), int32 if local fields fit, else int64.
         fields: h in quanta, (1 or samples, sites), of the same type.
-        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
-        terms: Terms of the energy: 2 where the model states them.
-        bonds: The model's bonds, those of term 0 first.
+        first: Sites of the first sublattice, which come first in the order; 0 if the model is not bipartite.
+        terms: Number of terms of the energy: 2 if the model states them.
+        bonds: The model's bonds, term 0 first.
     """
 
     def __init__(self, model: Ising) -> None:
@@ -76,7 +76,7 @@ class UnpackedPlan:
     def double_beta(model: Ising, beta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Twice ``beta`` times the quantum, (1 or samples, 1 or 2 terms, replicas padded to whole Philox calls).
 
-        ``beta`` is (1 or samples, replicas) or, of both terms, (1 or samples, replicas, 2).
+        ``beta`` is (1 or samples, replicas) or, for both terms, (1 or samples, replicas, 2).
         """
         padding = np.repeat(beta[:, -1:], -beta.shape[1] % WORDS, axis=1)
         padded = np.append(beta, padding, axis=1).reshape(len(beta), beta.shape[1] + padding.shape[1], -1)
@@ -88,7 +88,7 @@ def suits(_: Sizes, replicas: int) -> bool:
 
 
 def needed_bytes(sizes: Sizes, replicas: int) -> int:
-    unpacking = 3 * LANES * sizes.sites  # of one block's start
+    unpacking = 3 * LANES * sizes.sites  # for the start of one block
     return unpacking + bytes_with_adjacency(sizes, replicas, LANES)
 
 
@@ -114,14 +114,14 @@ MANTISSA_BITS_32: Final = np.int32(23)
 TWO32_32: Final = np.float32(4294967296.0)
 NOUGHT: Final = np.float32(0.0)
 HALVE: Final = np.uint32(1)
-SLACK: Final = np.float32(2.0)  # the integers dropped on the way to 2^-31
+SLACK: Final = np.float32(2.0)  # covers the integers dropped on the way to 2^-31
 SERIES: Final = tuple(np.float32(1 / f) for f in (720, 120, 24, 6, 2, 1))
 MARGIN: Final = np.float32(2.0**-16)  # four times the worst relative error, 22 * 1.5 * 2^-23, at exp(-22) = 2^-31
 
 
 @part
 def draw(uniform, site, block, half_sweep, k0, k1, rounds, first_call):  # type: ignore[no-untyped-def]
-    """The 32-bit uniform integers of a chunk into ``uniform`` (4, calls)."""
+    """Draw the 32-bit uniform integers of a chunk, into ``uniform`` (4, calls)."""
     word3 = rng.counter_plane(half_sweep, STREAM, first_call)
     low_sweep = rng.low32(half_sweep)
     word_0, word_1, word_2, word_3 = uniform[0], uniform[1], uniform[2], uniform[3]
@@ -135,7 +135,7 @@ def draw(uniform, site, block, half_sweep, k0, k1, rounds, first_call):  # type:
 
 @part
 def local_fields(local, field, spins, near, couplings):  # type: ignore[no-untyped-def]
-    """Sum of J s over the neighbours plus h, for every replica, in the integers' own width."""
+    """Set ``local`` to the sum of J s over the neighbours plus h, for every replica, in the integers' own width."""
     for r in range(local.size):
         local[r] = field
     for k in range(near.size):
@@ -147,7 +147,7 @@ def local_fields(local, field, spins, near, couplings):  # type: ignore[no-untyp
 
 @part
 def scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled):  # type: ignore[no-untyped-def]
-    """Acceptance probability times 2^32 of every replica; twice 2^32 where the flip gains energy.
+    """Set ``scaled`` to 2^32 times the acceptance probability of every replica; 2^33 if the flip gains energy.
 
     ``scaled`` is the float view of ``power``: adding ``ROUND`` leaves the power of two in the lowest bits.
     """
@@ -168,7 +168,7 @@ def scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, po
 
 @part
 def exp_32(y):  # type: ignore[no-untyped-def]
-    """exp(y) times 2^31, of y brought between ``LOWEST`` and 0: a mantissa, and the float32 bits of a power of two."""
+    """Return exp(y) times 2^31, y clipped between ``LOWEST`` and 0, as mantissa and float32 bits of a power of two."""
     y = y if y > LOWEST else LOWEST
     y = y if y < NOUGHT else NOUGHT
     n = (y * LOG2_E + ROUND_32) - ROUND_32
@@ -185,7 +185,7 @@ def exp_32(y):  # type: ignore[no-untyped-def]
 def screen(  # type: ignore[no-untyped-def]
     spin, local, double_beta, zero_acceptance, uniform, mantissa, power, scaled, flips
 ):
-    """Flips as far as float32 can tell, and the number of replicas too close to call. Units of 2^-31."""
+    """Decide flips as far as float32 allows, in units of 2^-31; return the number of undecided replicas."""
     for r in range(local.size):
         mantissa[r], power[r] = exp_32(-(np.float32(local[r] * spin[r]) * double_beta[r]))
     close = np.int64(0)
@@ -203,24 +203,24 @@ def screen(  # type: ignore[no-untyped-def]
 
 @part
 def decide(scaled, uniform, lower, flips):  # type: ignore[no-untyped-def]
-    """Flips by the full 64 bits: ``uniform`` and ``lower`` are the two halves of the uniform integer."""
+    """Decide flips by all 64 bits: ``uniform`` and ``lower`` are the two halves of the uniform integer."""
     for r in range(flips.size):
         top = np.floor(scaled[r])
         u = np.float64(uniform[r])
         flips[r] = u < top or (u == top and np.float64(lower[r]) < np.floor((scaled[r] - top) * TWO32))
 
 
-ROUNDING: Final = np.float32(2.0**-20)  # four times the error of x, of ``size``
-CANCELLED: Final = np.float32(2.0**-17)  # |x| of ``size`` from which on the margin holds; 8 times ROUNDING
-NOTHING: Final = np.float32(NEARLY_NOTHING / 2)  # a ``size`` that costs nearly nothing for sure
-SOMETHING: Final = np.float32(2 * NEARLY_NOTHING)  # a cost that does not
+ROUNDING: Final = np.float32(2.0**-20)  # four times the error of x, relative to ``size``
+CANCELLED: Final = np.float32(2.0**-17)  # |x| relative to ``size`` above which the margin holds; 8 times ROUNDING
+NOTHING: Final = np.float32(NEARLY_NOTHING / 2)  # largest ``size`` that certainly costs nearly nothing
+SOMETHING: Final = np.float32(2 * NEARLY_NOTHING)  # cost that is certainly above nearly nothing
 
 
 @part
 def screen_terms(  # type: ignore[no-untyped-def]
     spin, ones, others, double_beta, zero_acceptance, uniform, mantissa, power, scaled, cost, size, flips
 ):
-    """``screen`` of two terms, whose local fields are ``ones`` and ``others``; ``cost`` and ``size`` are room."""
+    """Do ``screen`` for two terms, with local fields ``ones`` and ``others``; ``cost`` and ``size`` are scratch."""
     first_beta, other_beta = double_beta[0], double_beta[1]
     for r in range(ones.size):
         first = np.float32(ones[r] * spin[r]) * first_beta[r]
@@ -247,7 +247,7 @@ def screen_terms(  # type: ignore[no-untyped-def]
 def scaled_probabilities_of_terms(  # type: ignore[no-untyped-def]
     spin, ones, others, double_beta, zero_acceptance, mantissa, power, scaled, cost
 ):
-    """``scaled_probabilities`` of two terms; ``cost`` is room."""
+    """Do ``scaled_probabilities`` for two terms; ``cost`` is scratch."""
     first_beta, other_beta = double_beta[0], double_beta[1]
     for r in range(ones.size):
         x = np.float64(ones[r] * spin[r]) * first_beta[r] + np.float64(others[r] * spin[r]) * other_beta[r]
@@ -273,10 +273,10 @@ def sweep_general(  # type: ignore[no-untyped-def]
 
     Args:
         spins: int8 (sites, 4 * calls), changed in place; position w * calls + c is the chunk's replica 4 c + w.
-        middle: Neighbours of a site before ``middle[i]`` are by bonds of term 0; None where there is one term.
-        couplings: J of each of ``near`` in quanta, int32 or int64: the width that local fields fit, as ``fields``.
-        double_beta: Twice the inverse temperature times the quantum, of every position; of two terms (2, positions).
-        zero_acceptance: Probability of a flip that costs nothing; of two terms the factor where that is nearly so.
+        middle: Neighbours of a site before ``middle[i]`` have bonds of term 0; None with one term.
+        couplings: J of each of ``near`` in quanta, int32 or int64, wide enough for local fields; ``fields`` likewise.
+        double_beta: Twice the inverse temperature times the quantum, for every position; with two terms (2, positions).
+        zero_acceptance: Probability of a flip of zero cost; with two terms, the factor for a nearly zero cost.
         first_call: Philox call of the chunk's first replica within its block of 128.
     """
     (k0, k1), replicas, width = key, spins.shape[1], couplings.dtype
@@ -292,10 +292,10 @@ def sweep_general(  # type: ignore[no-untyped-def]
         for colour in range(colour_start.size - 1):
             for i in order[colour_start[colour] : colour_start[colour + 1]]:
                 spin, site = spins[i], np.uint64(i)
-                if double_beta.ndim == 1:  # known when this is compiled, and so is the branch
+                if double_beta.ndim == 1:  # known at compile time, so that there is no branch
                     row = slice(start[i], start[i + 1])
                     local_fields(local, fields[i], spins, near[row], couplings[row])
-                    draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)  # while local fields are under way
+                    draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)  # while local fields are pending
                     close = screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips)
                 else:
                     first, other = slice(start[i], middle[i]), slice(middle[i], start[i + 1])
@@ -322,14 +322,15 @@ def temper_chunks(  # type: ignore[no-untyped-def]
     size, bonds, plan, middle, couplings, fields, double_beta, ladder, zero_acceptance, key, rng_rounds, memory, place,
     attempts, accepts, trips, last_end, first_sample, first_in_run, half_sweep, before, rounds, sweeps,
 ):  # fmt: skip
-    """Rounds of sweeps of all replicas of some samples, each followed by exchanges of their temperatures.
+    """Do rounds: sweeps of all replicas of some samples, each followed by exchanges of their temperatures.
 
     Args:
-        size: Replicas of a chunk but the last.
-        bonds: Edges, those of term 0 first, how many these are, and in quanta couplings and fields of 1 or all samples.
-        plan: ``UnpackedPlan``'s order, colour_start, start, neighbour; others as ``sweep_general`` takes them.
-        memory: int8 (samples, ...), chunks one after the other, changed in place, as the arrays of ``Exchange`` are.
-        first_sample: Number of the first of them in the model; ``first_in_run`` is the model's first in the run.
+        size: Replicas of each chunk but the last.
+        bonds: Edges, term 0 first, the number of edges of term 0, and couplings and fields of 1 or all samples, in
+            quanta.
+        plan: ``UnpackedPlan``'s order, colour_start, start, neighbour; other arguments are as in ``sweep_general``.
+        memory: int8 (samples, ...), chunks one after the other, changed in place, like the arrays of ``Exchange``.
+        first_sample: Number of the first sample in the model; ``first_in_run`` is the model's first in the run.
     """
     (edges, of_first, bond_couplings, site_fields), (order, colour_start, start, near) = bonds, plan
     (steps, copies), replicas, terms, sites = ladder, place.shape[1], double_beta.shape[0], site_fields.shape[1]
@@ -367,7 +368,7 @@ def temper_chunks(  # type: ignore[no-untyped-def]
             now += np.uint64(sweeps * (colour_start.size - 1))
 
 
-UPDATES_A_WORD = 8  # that take as long as that of a packed word
+UPDATES_A_WORD = 8  # updates in the time of one packed word
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
@@ -379,7 +380,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 
 def counts(model: Ising, chunks: Chunks, plan: UnpackedPlan, samples: slice | None = None) -> Counts:
-    """Energies, of each term too where there are two, and magnetisations of every replica, of all or some samples."""
+    """Energies (by term too, if there are two) and magnetisations of every replica, for all or some samples."""
     mine, sublattice = range(model.samples)[samples or slice(None)], plan.order[: plan.first]
     counted = np.empty((plan.terms + 2, len(mine), chunks.replicas), np.int64)
     constants = plan.edges, plan.of_first, *model.once(_in_quanta, plan), sublattice, chunks.size
@@ -406,9 +407,9 @@ def _in_quanta(model: Ising, plan: UnpackedPlan) -> tuple[npt.NDArray[np.int64],
 
 
 class ChunkSweeper(CpuSweeper):
-    """Temperatures, of so many terms, and rounds of a ``CpuSweeper`` of chunks, each of which is swept by itself."""
+    """Temperatures of ``terms`` terms, and rounds, of a ``CpuSweeper`` whose chunks are swept separately."""
 
-    long_round: int  # updates of a sample from which on its chunks are worth a thread each in every round
+    long_round: int  # updates of a sample from which each of its chunks gets a thread in every round
 
     def __init__(self, model: Ising, colours: int, terms: int, dynamics: Dynamics, chunks: InChunks) -> None:
         self.colours, self.tasks = colours, chunks.count
@@ -422,7 +423,7 @@ class ChunkSweeper(CpuSweeper):
     ) -> None:
         """Sweep the chunk of a sample that begins with replica ``first``.
 
-        ``double_beta`` is as ``UnpackedPlan.double_beta`` makes it.
+        ``double_beta`` is the result of ``UnpackedPlan.double_beta``.
         """
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -436,7 +437,7 @@ class ChunkSweeper(CpuSweeper):
         self._in_chunks.each(partial(self._sweep_chunk, self._double_beta, count, half_sweep), count)
 
     def words_of_round(self, sweeps: int) -> int | None:
-        """None where chunks of a sample are worth a thread each in every round."""
+        """Return the cost of a round; None if each chunk of a sample gets a thread in every round."""
         model, chunks = self._model, self._in_chunks
         idle = model.samples < chunks.threads.count and len(chunks.firsts) > 1
         if idle and model.sites * chunks.replicas * sweeps >= self.long_round:

@@ -1,12 +1,12 @@
-"""Any couplings and fields on a GPU: spins are bits of words, a thread has a site of 32 replicas.
+"""Any couplings and fields on a GPU: spins are bits of words; a thread has a site of 32 replicas.
 
-Bonds stand in rows of up to six, whose signs pick a sum of their couplings. Sites of a colour stand in the order of
-their numbers of rows, most first. The first rows of all of them are a level, the second ones the next, and so on: a
-level is as long as there are sites with so many rows, and threads side by side read rows side by side. A field is a
-bond to a neighbour that is always +1 and stands behind all sites.
+Bonds are in rows of up to six, whose signs select a sum of their couplings. Sites of a colour are sorted by their
+number of rows, largest first. The first rows of all sites are a level, the second rows the next, and so on. The length
+of level k is the number of sites with at least k rows, and neighbouring threads read neighbouring rows. A field is a
+bond to a neighbour that is always +1 and comes after all sites.
 
-Rounds of sweeps and exchanges are one launch where shared memory holds lattices and ladder. They count energies from
-rows of another kind, which have each bond once.
+Rounds of sweeps and exchanges are one launch if shared memory holds lattices and ladder. They count energies from other
+rows, which have each bond once.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from spinsim.model.ising import Ising
 
 SLOTS: Final = 6  # bonds of a row
 ROW: Final = 8  # numbers of a row in memory; the seventh coupling is the error of a site's sum
-EXACT: Final = 2.0**24  # sums of integers below it are exact in single precision
-ROUNDINGS: Final = 12  # of a sum of one row: of couplings, of six additions, of temperatures and products
+EXACT: Final = 2.0**24  # sums of smaller integers are exact in single precision
+ROUNDINGS: Final = 12  # rounding errors in a sum of one row: couplings, six additions, temperatures and products
 LEVEL: Final = struct_type(offset=np.uint32, count=np.uint32)
 
 
@@ -49,15 +49,16 @@ class SlotRows:
     """Rows of slots of all sites, and the order of the sites."""
 
     order: npt.NDArray[np.uint32]  # sites, colour by colour
-    # places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field, the site's own in slots of no bond
+    # places of neighbours, uint32 (rows, ``ROW``). A field has the place after the last site; a slot without a bond has
+    # the site's own place
     near: npt.NDArray[np.uint32]
-    couplings: npt.NDArray[np.float32]  # J or h in quanta, float32 (1 or samples, rows, ``ROW``), 0 in slots of no bond
-    levels: npt.NDArray[np.void]  # ``LEVEL`` of each level, those of a colour and term side by side, colour by colour
-    level_start: npt.NDArray[np.uint32]  # where those of each colour and term begin, and how many there are
+    couplings: npt.NDArray[np.float32]  # J or h in quanta, float32 (1 or samples, rows, ``ROW``), 0 in empty slots
+    levels: npt.NDArray[np.void]  # ``LEVEL`` of each level, sorted by colour, then term
+    level_start: npt.NDArray[np.uint32]  # first level of each colour and term, then the number of levels
 
 
 class Placing:
-    """Where the rows of an unpacked run stand."""
+    """Places of the rows of an unpacked run."""
 
     def __init__(self, plan: UnpackedPlan, depth: list[npt.NDArray[np.int64]]) -> None:
         sites, begin = plan.order.size, np.asarray(plan.colour_start)
@@ -81,7 +82,7 @@ class Placing:
         self.levels, self.own = np.array(levels, LEVEL), np.concatenate(own)
 
     def row(self, term: int, site: npt.NDArray[np.int64], slot: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The rows that have these slots of sites, counted within a term."""
+        """Return the rows that have these slots of sites, counted within a term."""
         return np.asarray(self._offset[term, self._colour[site], slot // SLOTS] + self._within[site])
 
 
@@ -115,7 +116,7 @@ def slot_rows(plan: UnpackedPlan) -> SlotRows:
 
 
 class SlotPlan:
-    """A run whose words a GPU holds in the order of its rows of slots."""
+    """Run whose words a GPU holds in the order of its rows of slots."""
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics) -> None:
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
@@ -128,7 +129,7 @@ class SlotPlan:
         self.observables = observables_of_spins(sums, model.sites, self.plan.first, *energies)
 
     def exact(self) -> tuple[npt.NDArray[Any], ...]:
-        """Compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
+        """Return compressed rows of neighbours by places: start, middle, neighbours, couplings and fields."""
         plan, order = self.plan, self.batches.order
         degree = np.diff(plan.start)[order]
         start = np.append(0, np.cumsum(degree))
@@ -137,17 +138,17 @@ class SlotPlan:
         return start, middle, place_of(order)[plan.neighbour[at]], plan.couplings[:, at], plan.fields[:, order]
 
 
-DIGIT_BITS: Final = 24  # of each digit but the highest of couplings of 64 bits, so that six of them fit 32 bits
+DIGIT_BITS: Final = 24  # bits of each digit but the highest of 64-bit couplings, so that a sum of six fits 32 bits
 COUNTED_BONDS: Final = struct_type(near=ADDRESS, couplings=ADDRESS, digits=SIZE, stride=SIZE, rows=SIZE)
 
 
 class CountedRows(NamedTuple):
-    """Each bond once, at its end of the higher place, and fields, which are bonds to a neighbour that is always +1."""
+    """Each bond once, at its end of the higher place, and fields, as bonds to a neighbour that is always +1."""
 
-    # places of neighbours, uint32 (rows, ``ROW``): that behind the last for a field; behind them, and in slots of no
-    # bond, the row's own place
+    # places of neighbours, uint32 (rows, ``ROW``). A field has the place after the last site; empty slots, and the last
+    # columns, have the row's own place
     near: npt.NDArray[np.uint32]
-    couplings: npt.NDArray[np.int32]  # J or h in digits, (digits, 1 or samples, rows, ``ROW``), 0 without bond
+    couplings: npt.NDArray[np.int32]  # J or h in digits, (digits, 1 or samples, rows, ``ROW``), 0 in empty slots
 
 
 def counted_rows(plan: SlotPlan) -> CountedRows:
@@ -174,16 +175,16 @@ def counted_rows(plan: SlotPlan) -> CountedRows:
     return CountedRows(places, in_rows)
 
 
-WORD: Final = 32  # replicas of a thread, sites of a warp where it has one word of each
-WORDS: Final = packing.LANES // WORD  # of a block of 128 replicas
-SUMS_BYTES: Final = 4 << SLOTS  # of a row
+WORD: Final = 32  # replicas of a thread; sites of a warp that has one word of each
+WORDS: Final = packing.LANES // WORD  # words of a block of 128 replicas
+SUMS_BYTES: Final = 4 << SLOTS  # bytes of a row's sums
 MOST_THREADS: Final = 512
-RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
-GLOBAL_THREADS: Final = 128  # of a block whose lattices lie in global memory
+RESIDENT_WARPS: Final = 16  # warps of a multiprocessor, as registers allow
+GLOBAL_THREADS: Final = 128  # threads of a block with lattices in global memory
 MEASURE_THREADS: Final = 256
-MEASURE_BLOCKS: Final = 2  # of an energy measurement on one multiprocessor
-MEASURE_REPLICAS: Final = 16  # of a thread
-MEASURE_COLUMNS: Final = 32  # threads side by side in a block, at most
+MEASURE_BLOCKS: Final = 2  # energy-measuring blocks on one multiprocessor
+MEASURE_REPLICAS: Final = 16  # replicas per thread
+MEASURE_COLUMNS: Final = 32  # most threads side by side in a block
 
 SLOTS_TYPE: Final = struct_type(
     near=ADDRESS, couplings=ADDRESS, stride=SIZE, levels=ADDRESS, level_start=ADDRESS, terms=SIZE
@@ -196,21 +197,21 @@ EXACT_TYPE: Final = struct_type(
 
 
 class Grouping(NamedTuple):
-    """Words of 32 replicas and the thread blocks that they are shared out to."""
+    """Words of 32 replicas and the thread blocks that process them."""
 
-    words: int  # of a thread block
-    threads: int  # of a thread block
-    in_shared: bool  # True if it holds its lattices in shared memory
+    words: int  # words of a thread block
+    threads: int  # threads of a thread block
+    in_shared: bool  # True if the block holds its lattices in shared memory
     blocks: int  # thread blocks that share the sites of a colour
 
     def shared_bytes(self, sites: int, terms: int) -> int:
-        """Shared memory of a block: temperatures, lattices, sums, which begin at a multiple of a row's bytes."""
+        """Shared memory of a block: temperatures, lattices and sums; sums begin at a multiple of a row's bytes."""
         sums = self.threads // WORD * (WORD // self.words) * SUMS_BYTES + SUMS_BYTES
         return 4 * WORD * self.words * terms + sums + (4 * (sites + 1) * self.words if self.in_shared else 0)
 
 
 def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
-    """The grouping that fills a device of so many multiprocessors, each with ``room`` bytes of shared memory."""
+    """Choose the grouping that fills ``processors`` multiprocessors, each with ``room`` bytes of shared memory."""
     sites, terms, samples = plan.model.sites, plan.plan.terms, plan.model.samples
     colour, columns = int(np.diff(plan.plan.colour_start).max()), -(-plan.replicas // WORD)
     most = min(WORDS, 1 << (columns - 1).bit_length())
@@ -231,7 +232,7 @@ def grouping(plan: SlotPlan, room: int, processors: int) -> Grouping:
 
 
 class UnpackedSpins(OrderedWords):
-    """The spins of an unpacked run, and what kernels read of its model."""
+    """Spins of an unpacked run, and its model as kernels read it."""
 
     def __init__(self, plan: SlotPlan, queue: Queue) -> None:
         self.plan, rows = plan, plan.batches
@@ -260,7 +261,7 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def counted_bonds(self) -> npt.NDArray[np.void]:
-        """Rows of each bond once, as rounds in one launch take them."""
+        """Rows with each bond once, in the form for rounds in one launch."""
         near, couplings = self._rows = [cupy.asarray(array) for array in counted_rows(self.plan)]
         digit, samples = couplings[0].size, couplings.shape[1]
         stride = digit // samples if samples > 1 else 0
@@ -276,7 +277,7 @@ class UnpackedSpins(OrderedWords):
             "coupling_stride": np.uint64(_stride(self._couplings)), "energies": np.uint64(0),
         }  # fmt: skip
         fields = {"fields": self._fields, "field_stride": np.uint64(_stride(self._fields))}
-        none = {"fields": np.uint64(0), "field_stride": np.uint64(0)}  # they belong to term 0
+        none = {"fields": np.uint64(0), "field_stride": np.uint64(0)}  # fields belong to term 0
         bonds = [{"start": self._start, "stop": self._start[1:]} | fields]
         if terms > 1:
             bonds = [{"start": self._start, "stop": self._middle} | fields]
@@ -294,14 +295,14 @@ class UnpackedSpins(OrderedWords):
 
     @cached_property
     def _energy_grid(self) -> tuple[int, int, int]:
-        """Thread blocks that add up energies: shares of the sites, columns of replicas, samples."""
+        """Grid of thread blocks that add up energies: shares of the sites, columns of replicas, samples."""
         columns = self.width // MEASURE_REPLICAS
         across, rows = -(-columns // MEASURE_COLUMNS), MEASURE_THREADS // min(MEASURE_COLUMNS, columns)
         fill = MEASURE_BLOCKS * multiprocessors(self._queue.device) // (across * self.model.samples)
         return max(1, min(fill, -(-self.model.sites // rows))), across, self.model.samples
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding to the sums of ``plan.observables``; the last, of the first sublattice, may be left out."""
+        """Queue adding to the sums of ``plan.observables``; the last address, for the first sublattice, is optional."""
         names, stream = self.plan.observables.sums[:-1], self._queue.stream
         samples, blocks, sites, _ = self.plan.shape
         energies = (address for address, name in zip(to, names, strict=False) if name != "up")
@@ -313,7 +314,7 @@ class UnpackedSpins(OrderedWords):
 
 
 def _stride(rows: Any) -> int:
-    """From one sample's rows to the next one's; 0 where samples share them."""
+    """Distance from one sample's rows to the next; 0 if samples share rows."""
     return rows[0].size if len(rows) > 1 else 0
 
 
@@ -321,17 +322,17 @@ LAY_THREADS: Final = 256
 
 
 class SpinSweeper(CudaSweeper):
-    """Temperatures of a ``CudaSweeper`` of single replicas; its launch is made anew when they change."""
+    """Temperatures of a ``CudaSweeper`` of single replicas; its launch is remade when they change."""
 
-    are_laid = True  # False if replicas have other temperatures than those of their present places
+    are_laid = True  # False if the temperatures of replicas do not match their present places
 
     def __init__(self, queue: Queue, model: Ising, replicas: int, width: int, colours: int, terms: int) -> None:
-        self.colours, self.tasks = colours, model.samples  # replicas run side by side within each
+        self.colours, self.tasks = colours, model.samples  # replicas run side by side within each sample
         self._queue, self._model, self._replicas, self._width, self._terms = queue, model, replicas, width, terms
         self._launch: Launch
         self._lay: Launch | None = None
-        self._rows = 0  # of temperatures that change: samples times terms
-        self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, of each term
+        self._rows = 0  # rows of temperatures that change: samples times terms
+        self._coldest = np.zeros(terms)  # largest 2 beta times the quantum, for each term
 
     @abstractmethod
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None: ...
@@ -368,15 +369,15 @@ class SpinSweeper(CudaSweeper):
             self._lay(self._queue.stream, grid, LAY_THREADS)
 
 
-TOLD_KINDS: Final = 3  # numbers of each replica that blocks of a sample tell each other
+TOLD_KINDS: Final = 3  # numbers of each replica that blocks of a sample exchange
 TOLD: Final = struct_type(all=ADDRESS, replicas=SIZE, number=np.uint32)
 LEFT_SUMS: Final = struct_type(energy=ADDRESS, up=ADDRESS, up_first=ADDRESS)
-BYTES_OF_OWN: Final = 8 + 4 + 4  # of a block's replica: temperature twice, spins +1
-BYTES_OF_ALL: Final = 8 + 4 + 4 + 1  # of a sample's replica: energy, place, holder, end of the ladder
+BYTES_OF_OWN: Final = 8 + 4 + 4  # for each of a block's replicas: temperature twice, spins +1
+BYTES_OF_ALL: Final = 8 + 4 + 4 + 1  # for each of a sample's replicas: energy, place, holder, end of the ladder
 
 
 def shared_bytes(spins: UnpackedSpins, ladder: Ladder) -> int:
-    """Shared memory of a thread block that has the ladder of its sample beside what sweeps need."""
+    """Shared memory of a thread block that holds its sample's ladder in addition to the data of sweeps."""
     how, padding = spins.grouping, 4
     own, every = WORD * how.words, WORD * how.words * groups(spins)
     ladder_bytes = BYTES_OF_OWN * own + 8 * (ladder.temperatures + 1) + BYTES_OF_ALL * every + padding
@@ -388,13 +389,13 @@ def groups(spins: UnpackedSpins) -> int:
 
 
 def fits_with_ladder(spins: UnpackedSpins, ladder: Ladder, device: int) -> bool:
-    """Return True if thread blocks hold lattices and ladder, and the energy is one, of one term."""
+    """Return True if thread blocks can hold lattices and ladder, and the energy has one term."""
     fits = spins.grouping.in_shared and shared_bytes(spins, ladder) <= shared_memory(device)
     return fits and spins.plan.plan.terms == 1
 
 
 class UnpackedRounds(LaunchedRounds):
-    """Rounds of samples whose replicas one thread block has, or several that are resident together."""
+    """Rounds of samples whose replicas are in one thread block, or in several that are resident together."""
 
     def __init__(
         self, spins: UnpackedSpins, coldest: np.float32, queue: Queue, tempering: CudaTempering, **given: Any
@@ -405,8 +406,8 @@ class UnpackedRounds(LaunchedRounds):
         shares = self._samples if self._groups > 1 else 0
         self._told, self._every, self._rounds = cupy.zeros((2, shares, TOLD_KINDS, every), cupy.uint64), every, 1
         self._launch = self._ready(spins, coldest, every)
-        self.together = self._samples  # of one launch; 0 where not even the blocks of one are resident together
-        if self._groups > 1:  # else the compiled kernel need not be there yet
+        self.together = self._samples  # samples per launch; 0 if one sample's blocks are not resident together
+        if self._groups > 1:  # otherwise the kernel may not be compiled yet
             resident = self._launch.blocks_at_once(self._threads) * multiprocessors(queue.device)
             self.together = min(self._samples, resident // self._groups)
 
@@ -425,7 +426,7 @@ class UnpackedRounds(LaunchedRounds):
         }, shared_bytes(spins, ladder))  # fmt: skip
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        """Launch the thread blocks of as many samples as are resident together, again and again."""
+        """Launch the thread blocks of the samples that are resident together, until all samples are done."""
         number, self._rounds = self._rounds, (self._rounds + count) % 2**32
         for first in range(0, self._samples, self.together):
             grid = self._groups, 1, min(self.together, self._samples - first)
@@ -435,7 +436,7 @@ class UnpackedRounds(LaunchedRounds):
             )  # fmt: skip
 
 
-UPDATES_A_LAUNCH: Final = 2**35  # so that a launch stays well below a second
+UPDATES_A_LAUNCH: Final = 2**35  # so that a launch takes well below a second
 SWEEPS_A_LAUNCH: Final = 1000
 
 
@@ -458,7 +459,7 @@ class UnpackedSweeper(SpinSweeper):
         self._unpacked, self._counting = spins, counting
 
     def _make_launch(self, double_beta: Any, single_beta: Any) -> None:
-        """Make ready for sweeps at temperatures (samples, terms, width); all samples share one row."""
+        """Prepare sweeps at temperatures (samples, terms, width), or one row shared by all samples."""
         spins, (rows, terms, width) = self._unpacked, double_beta.shape
         how, coldest = spins.grouping, self._single_coldest
         expression = instance("sweep_unpacked", spins.integer, terms, how.in_shared, self._queue.rng_rounds)

@@ -1,9 +1,9 @@
-"""Sites of one colour in batches of equal shape, the order in which replica-packed kernels visit them.
+"""Batches of sites of one colour and equal shape, the order in which replica-packed kernels visit sites.
 
-Sites of one colour share no bond, so their order is free; this one groups sites of equal parity of degree, so that one
-batch needs one table, and pads the neighbours of a batch to equal number with phantom bonds from a site to itself.
-Where degrees differ much, sites of like degree stand together, in batches that cost least by ``Costs``. Where the
-energy has two terms, the parities of a site's bonds of both terms make its kind, and a kind has a table.
+Sites of one colour share no bond, so their order is free. This order groups sites by the parity of their degree, so
+that one batch needs one table. It pads the neighbours of a batch to equal number with phantom bonds from a site to
+itself. If degrees differ much, sites of similar degree are grouped in batches of least cost (``Costs``). If the energy
+has two terms, the parities of a site's numbers of bonds of both terms are its kind, and each kind has a table.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from spinsim.model.graph import MOST_TERMS, Graph, adjacency, adjacency_by_term
 class Costs(NamedTuple):
     """Cost of a batch of n sites of up to z bonds, in any unit: ``batch`` + ceil(n / width) (``site`` + ``bond`` z)."""
 
-    width: int  # sites that are updated in the time of one
-    batch: int  # of every batch
-    site: int  # of so many sites, without their bonds
-    bond: int  # of a bond of each of them
-    doubling: bool = False  # True if n is rounded up to a power of two, as by threads of a warp that share bonds
+    width: int  # sites updated in the time of one
+    batch: int  # cost of every batch
+    site: int  # cost of ``width`` sites, without their bonds
+    bond: int  # cost of one bond of each of these sites
+    doubling: bool = False  # True if n is rounded up to a power of two, as for threads of a warp that share bonds
 
 
 class Batches(NamedTuple):
-    """Batch b holds sites ``order[first[b]:first[b + 1]]``, n of them, each with ``slots[b]`` bonds.
+    """Batch b holds n sites ``order[first[b]:first[b + 1]]``, each with ``slots[b]`` bonds.
 
-    Its neighbours stand at ``neighbour[offset[b] + k * n + q]`` for slot k of its q-th site; ``signs[sample]`` holds
-    likewise 1 where equal spins leave that bond unsatisfied: negative couplings and unsatisfied phantoms. The first
-    ``of_term_0[b]`` slots have the bonds of term 0, the others those of term 1. Colour c has batches
-    ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` picks the table: the parity of the degree or, of two terms,
-    the kind of sites. ``base[b]`` is the count of further unsatisfied phantom bonds; ``most[b]`` are the bonds and
-    units of field of the site that has most.
+    The neighbour in slot k of its q-th site is ``neighbour[offset[b] + k * n + q]``. ``signs[sample]``, in the same
+    order, is 1 if equal spins leave the bond unsatisfied: for negative couplings and unsatisfied phantom bonds. The
+    first ``of_term_0[b]`` slots have bonds of term 0, the others bonds of term 1. Colour c has batches
+    ``colour_start[c]:colour_start[c + 1]``. ``parity[b]`` selects the table: the parity of the degree or, with two
+    terms, the kind of sites. ``base[b]`` counts unsatisfied phantom bonds without slots. ``most[b]`` is the largest
+    number of bonds and units of field of a site.
     """
 
     colour_start: npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class Batches(NamedTuple):
 
 @kernel
 def _fill_lattice(first, offset, order, shape, neighbour, bond):  # type: ignore[no-untyped-def]
-    """``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
+    """Do ``_fill`` for a lattice with all its bonds, whose neighbours need no list."""
     dimension = shape.size
     for b in range(offset.size):
         n = first[b + 1] - first[b]
@@ -78,7 +78,7 @@ def _fill_lattice(first, offset, order, shape, neighbour, bond):  # type: ignore
 
 @kernel
 def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no-untyped-def]
-    """Counting sort by (colour, parity, degree below ``width``); ``place[key]`` is then the key's end."""
+    """Sort sites by (colour, parity, degree below ``width``) by counting; then ``place[key]`` is the end of a key."""
     place[:] = 0
     for i in range(colour.size):
         place[(2 * np.int64(colour[i]) + parity[i]) * width + degree[i]] += 1
@@ -93,9 +93,10 @@ def _sort_sites(degree, parity, colour, width, place, order):  # type: ignore[no
 
 @kernel
 def _fill(first, slots, offset, order, start, stop, near, near_bond, turned, neighbour, bond):  # type: ignore[no-untyped-def]
-    """Neighbours ``near[start[i]:stop[i]]`` of every site i and numbers of their bonds, in slots from ``offset`` on.
+    """Fill slots from ``offset`` on with neighbours ``near[start[i]:stop[i]]`` of every site i and their bond numbers.
 
-    A phantom bond has the number -1, and -2 where it is unsatisfied: every second one if ``turned``, and else none.
+    A phantom bond has the number -1, or -2 if it is unsatisfied. If ``turned``, every second one is unsatisfied, else
+    none.
     """
     for b in range(slots.size):
         n = first[b + 1] - first[b]
@@ -113,7 +114,7 @@ def _fill(first, slots, offset, order, start, stop, near, near_bond, turned, nei
 
 
 def _signs(negative: npt.NDArray[np.bool_], bond: npt.NDArray[np.intp]) -> npt.NDArray[np.uint8]:
-    """The signs of slots, (samples, slots), by the numbers of their bonds."""
+    """Return the signs of slots, (samples, slots), from their bond numbers."""
     phantom = np.flatnonzero(bond < 0)
     if negative.shape[1]:
         signs = negative.take(bond, axis=1, mode="wrap").view(np.uint8)
@@ -125,9 +126,9 @@ def _signs(negative: npt.NDArray[np.bool_], bond: npt.NDArray[np.intp]) -> npt.N
 
 @kernel
 def _cut(degree, largest, costs):  # type: ignore[no-untyped-def]
-    """Where batches of at most ``largest`` of some sites begin, whose degrees rise, so that all cost least."""
+    """Find where batches of least total cost begin, for sites of ascending degree and at most ``largest`` per batch."""
     least, before = np.zeros(degree.size + 1, np.int64), np.zeros(degree.size + 1, np.int64)
-    units = np.empty(min(degree.size, largest), np.int64)  # of batches of 1, 2, ... sites
+    units = np.empty(min(degree.size, largest), np.int64)  # units of batches of 1, 2, ... sites
     counted = 1
     for k in range(units.size):
         if costs.doubling and counted <= k:
@@ -150,14 +151,14 @@ def build_batches(
     graph: Graph, colour: npt.NDArray[np.int32], classes: Classes, negative: npt.NDArray[np.bool_], largest: int,
     costs: Costs | None = None, mixed: bool = False, units: npt.NDArray[np.int64] | None = None,
 ) -> Batches:  # fmt: skip
-    """Batches of every colour, of ``largest`` sites at most.
+    """Build batches of every colour, with at most ``largest`` sites each.
 
     Args:
-        negative: Which couplings are below 0, (samples, bonds).
-        costs: What batches cost, where sites of like degree are to stand together.
-        mixed: True if sites of even and of odd degree stand together, with parity 0, as their kernel knows better.
-        units: Bonds of each site and units of its field, (sites,), where fields count as bonds: phantom bonds are
-            satisfied then, and ``base`` means nothing.
+        negative: True where a coupling is below 0, (samples, bonds).
+        costs: Costs of batches, to group sites of similar degree; else None.
+        mixed: True to mix sites of even and odd degree, with parity 0, as their kernel finds the parity itself.
+        units: Bonds of each site plus units of its field, (sites,), if fields count as bonds. Phantom bonds are then
+            satisfied, and ``base`` is unused.
     """
     degree = graph.degrees()
     counted = degree if units is None else units
@@ -166,7 +167,7 @@ def build_batches(
     ends = np.empty(2 * (int(colour.max()) + 1) * width, np.int64)
     of_sites = np.zeros(colour.size, np.uint8) if mixed else (counted & 1).astype(np.uint8)
     _sort_sites.with_steps(2 * graph.sites, degree, of_sites, colour, width, ends, order)
-    bounds = np.concatenate([[0], ends[width - 1 :: width]])  # of the sites of one colour and parity
+    bounds = np.concatenate([[0], ends[width - 1 :: width]])  # bounds of the sites of one colour and parity
     if costs is None:
         begins = _cut_evenly(bounds, largest)
     else:
@@ -176,7 +177,7 @@ def build_batches(
     segment, first = _joined(begins, colour.size)
     parity = segment & 1
     slots = degree[order[first[1:] - 1]].astype(np.int64)
-    if classes.count_bits == 3:  # the counters of cpu_sweep.py come in three sizes
+    if classes.count_bits == 3:  # the counters of cpu_sweep.py have three sizes
         slots = np.where(parity == 1, 7, np.where(slots <= 4, 4, 6))
     base = (2**classes.count_bits - 2 + parity - slots) // 2
     length = slots * np.diff(first)
@@ -197,20 +198,20 @@ def build_batches(
 
 
 def _cut_evenly(bounds: npt.NDArray[np.int64], largest: int) -> list[npt.NDArray[np.int64]]:
-    """Where batches of ``largest`` sites begin in each run of sites between ``bounds``."""
+    """Return where batches of ``largest`` sites begin in each run of sites between ``bounds``."""
     return [np.arange(a, b, largest) for a, b in itertools.pairwise(bounds)]
 
 
 def _joined(begins: list[npt.NDArray[np.int64]], sites: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The run of sites that each batch belongs to, and ``Batches.first``."""
+    """Return the run of sites of each batch, and ``Batches.first``."""
     run = np.repeat(np.arange(len(begins)), [len(each) for each in begins])
     return run, np.append(np.concatenate(begins), sites)
 
 
 def kinds_of(degrees: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Kinds of sites: bonds of each term, (kinds, 2), and the kind of each site, from its degrees (sites, 2).
+    """Return the kinds of sites as bonds of each term, (kinds, 2), and the kind of each site, from degrees (sites, 2).
 
-    Sites are of one kind where the parities of their degrees are equal; the largest ones among them are the kind's.
+    Sites of one kind have equal parities of both degrees. The kind has the largest degrees among its sites.
     """
     _, kind = np.unique(degrees % 2 @ [1, 2], return_inverse=True)
     kinds = np.zeros((int(kind.max()) + 1, MOST_TERMS), np.int64)
@@ -222,7 +223,7 @@ def build_batches_of_terms(
     graph: Graph, terms: npt.NDArray[np.uint8], colour: npt.NDArray[np.int32], negative: npt.NDArray[np.bool_],
     largest: int,
 ) -> tuple[Batches, npt.NDArray[np.int64]]:  # fmt: skip
-    """Batches of every colour, of ``largest`` sites at most, and the kinds of sites, (kinds, 2)."""
+    """Build batches of every colour, with at most ``largest`` sites each, and the kinds of sites, (kinds, 2)."""
     near, middle = adjacency_by_term(graph, terms)
     start, stop = near.start[:-1], near.start[1:]
     kinds, kind = kinds_of(np.stack([middle - start, stop - middle], axis=-1))

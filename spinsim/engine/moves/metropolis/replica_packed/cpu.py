@@ -54,9 +54,9 @@ from spinsim.packing import LANES, of_replica_packed
 def sweep_and_count(  # type: ignore[no-untyped-def]
     work, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, bonds, wide, cheap, sample, sums
 ):
-    """Sweep a block and add up its spins +1, where the energy has them, and unsatisfied bonds of each term.
+    """Sweep a block; add up its unsatisfied bonds of each term, and its spins +1 if the energy needs them.
 
-    ``wide`` and ``cheap`` are those of ``temper_samples``, as a sweep takes them.
+    ``wide`` and ``cheap`` are as in ``temper_samples``.
     """
     edges, negative, further_edges, further_negative, lone, positive, phantoms = bonds
     row, (up, unsatisfied, of_term_1) = sample % negative.shape[0], sums
@@ -75,7 +75,7 @@ def sweep_and_count(  # type: ignore[no-untyped-def]
         count_sites(state, lone, positive[sample % positive.shape[0]], unsatisfied)
     else:
         scratch, counters = work
-        tallied = share[1] == 2 and sweeps > 0  # then each bond has one end of the last colour
+        tallied = share[1] == 2 and sweeps > 0  # each bond then has one end of the last colour
         counted = unsatisfied if tallied else unsatisfied[:0]
         sweep_and_tally(
             scratch, (counted, counters), state, batches, signs, tables, lanes, source, half_sweep, sweeps, share
@@ -91,19 +91,19 @@ def temper_samples(  # type: ignore[no-untyped-def]
     bonds, weights, batches, lanes, wide, cheap, ladder, source, state, always, planes, thresholds, place, attempts,
     accepts, trips, last_end, first, first_in_run, half_sweep, before, rounds, sweeps, times, words, exchanges,
 ):  # fmt: skip
-    """Sweep all blocks of consecutive samples, exchange temperatures, and so on.
+    """Repeatedly sweep all blocks of consecutive samples and exchange temperatures.
 
-    The sweep of an argument that is None, ``wide`` or ``cheap``, is no part of the machine code.
+    If ``wide`` or ``cheap`` is None, its sweep is left out of the machine code.
 
     Args:
         weights: |J| of each of two terms and h, in quanta.
-        wide: Of ``sweep_wide``, if the class has the spin or two terms: bits of each count, whether there is a field.
-        cheap: Of ``sweep_by_degree``, if sites of like degree stand together: bits of cheap classes, ``starts``.
-        ladder: Colours, ``Ladder.steps``, copies, the tables that sites look at, and limits of each temperature.
+        wide: For ``sweep_wide``, if the class has the spin or two terms: bits of each count, and True in a field.
+        cheap: For ``sweep_by_degree``, if sites are grouped by degree: bits of cheap classes, and ``starts``.
+        ladder: Colours, ``Ladder.steps``, copies, the tables that sites use, and limits of each temperature.
         state, always, ...: State, ``Tables`` and ``Exchange`` of the samples, changed in place.
-        first, first_in_run: Number of the first of the samples in the model, and of the model's first in the run.
-        times: How often so many rounds are done. Behind each the state and the exchanges of all samples are copied into
-            ``words`` and ``exchanges``, those of the first time first, unless these have no rows.
+        first, first_in_run: Number in the model of the first of these samples, and in the run of the model's first.
+        times: Number of times that ``rounds`` rounds are done. After each time, the state and the exchanges of all
+            samples are copied to ``words`` and ``exchanges``, first time first, unless these have no rows.
     """
     (colours, steps, copies, used, certain, limits), (key, rng_rounds) = ladder, source
     first_magnitude, second_magnitude, field = weights
@@ -123,7 +123,7 @@ def temper_samples(  # type: ignore[no-untyped-def]
                     work, state[k, b], batches, signs, of_block, lanes[b], (block, key, rng_rounds), now, sweeps, share,
                     bonds, wide, cheap, sample, (sums[0, mine], sums[1, mine], sums[2, mine]),
                 )  # fmt: skip
-            for r in range(replicas):  # up to a constant, which no exchange knows
+            for r in range(replicas):  # up to a constant, which cancels in exchanges
                 energy[r, 0] = 2 * (first_magnitude * sums[1, r] - field * sums[0, r])
                 if terms > 1:
                     energy[r, 1] = 2 * second_magnitude * sums[2, r]
@@ -137,9 +137,9 @@ def temper_samples(  # type: ignore[no-untyped-def]
                 keep_exchange((place[k], attempts[k], accepts[k], trips[k], last_end[k]), row, exchanges)
 
 
-COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # of 128 replicas, in cycles of a processor with AVX-512
-ROUND_WORDS: Final = 256  # words that are updated at one temperature in the time of a block's exchange and tables
-LADDER_WORDS: Final = 2  # the same of a word with a temperature for each lane
+COSTS: Final = Costs(width=8, batch=1600, site=480, bond=40)  # for 128 replicas, in cycles of a processor with AVX-512
+ROUND_WORDS: Final = 256  # words updated at one temperature in the time of a block's exchange and tables
+LADDER_WORDS: Final = 2  # factor of this time with a temperature for each lane
 SPLIT_SITES: Final = 2**14  # from here on, starting threads costs less than a half-sweep of one block
 
 
@@ -148,7 +148,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None 
 
 
 def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None) -> CpuEngine:
-    """The engine of the anisotropic update."""
+    """Create the engine of the anisotropic update."""
     plan = TermPlan(model, replicas, dynamics, BATCH)
     return engine_of(plan, threads, packing.Packing.ANISOTROPIC, (MOST_TERMS,))
 
@@ -156,7 +156,7 @@ def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, threads: in
 def engine_of(
     plan: PackedRun, threads: int | None, name: packing.Packing, temperatures: tuple[int, ...] = (1,)
 ) -> CpuEngine:
-    """The engine of a run; ``name`` and ``temperatures`` are as ``CpuParts`` has them."""
+    """Create the engine of a run; ``name`` and ``temperatures`` are as in ``CpuParts``."""
     model, pool = plan.model, Threads(threads)
     large = model.sites >= SPLIT_SITES
     read_all = partial(of_replica_packed, replicas=plan.replicas)
@@ -175,9 +175,9 @@ def engine_of(
 def counts(
     plan: PackedRun, blocks: Blocks, threads: Threads, count_some: Callable[..., None], samples: slice | None = None
 ) -> Counts:
-    """Energies, by term too where there are two, and magnetisations of every replica, of all or some samples.
+    """Energies (by term too, if there are two) and magnetisations of every replica, for all or some samples.
 
-    ``count_some`` is ``count_lattices`` with what belongs to the plan.
+    ``count_some`` is ``count_lattices`` with the arguments of the plan.
     """
     begin, end, _ = (samples or slice(None)).indices(plan.shape[0])
     numbers = np.empty((3 + len(plan.observables.terms), end - begin, plan.replicas), np.int64)
@@ -192,7 +192,7 @@ def counts(
 
 
 def _counts_of(plan: PackedRun, count_some: Callable[..., None], words: Words) -> Counts:
-    """``counts`` of words (samples, blocks, sites, 2), which may be those of all samples several times."""
+    """Do ``counts`` for words (samples, blocks, sites, 2), which may have all samples several times."""
     numbers = np.empty((3, len(words), plan.replicas), np.int64)
     count_some(words.reshape(-1, *words.shape[2:]), 0, words.shape[1], numbers, 0)
     return Counts(*numbers)
@@ -216,7 +216,7 @@ class ReplicaSweeper(CpuSweeper):
             self._tables, limits = plan.tables(beta)
             self._cheap_bits = cheap_bits(limits) if plan.by_degree else 0
             return
-        self._tables = self._of_all  # as annealing does, again and again: a block's tables serve all
+        self._tables = self._of_all  # annealing sets one temperature repeatedly; one block's tables serve all
         self._cheap_bits = bits_up_to(self._lay_one(check_one_beta(beta) * plan.model.quantum))
 
     @cached_property
@@ -250,7 +250,7 @@ class ReplicaSweeper(CpuSweeper):
     def _sweep_part(
         self, count: int, half_sweep: int, colours: tuple[int, int], part: int, sample: int, block: int
     ) -> None:
-        """Sweep a part of a block, as ``Blocks.sweep`` asks for it."""
+        """Sweep a part of a block, as called by ``Blocks.sweep``."""
         plan = self._plan
         sweep = self._blocks.prepared((part, sample, block), self._tables, partial(self._prepared, sample, block))
         times = np.uint64(half_sweep), count, (*colours, part, self._blocks.parts)
@@ -262,7 +262,7 @@ class ReplicaSweeper(CpuSweeper):
             sweep(*times)
 
     def _prepared(self, sample: int, block: int) -> Callable[..., None]:
-        """The kernel with what stays the same as long as the tables do: annealing calls it again and again."""
+        """Return the kernel with the arguments that stay while the tables stay: annealing calls it repeatedly."""
         plan = self._plan
         kernel = sweep_by_degree if plan.by_degree else sweep_packed if plan.counts_of_class is None else sweep_wide
         prepared: Callable[..., None] = kernel.given(
@@ -273,7 +273,7 @@ class ReplicaSweeper(CpuSweeper):
         return prepared
 
     def words_of_round(self, sweeps: int) -> int | None:
-        """None where threads share a block in each half-sweep."""
+        """Return the cost of a round; None if threads share a block in each half-sweep."""
         if self._blocks.parts > 1:
             return None
         return LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
@@ -284,12 +284,12 @@ class ReplicaSweeper(CpuSweeper):
     def temper_kept(
         self, tempering: CpuTempering, times: Times, half_sweep: int, count: int, words: Words, exchanges: Exchange
     ) -> None:
-        """Do the rounds of ``times`` again and again, as ``KeptWords`` says."""
+        """Do the rounds of ``times`` repeatedly, as ``KeptWords`` describes."""
         every = slice(0, self._plan.model.samples)
         self._temper(tempering, times, half_sweep, every, count, words, exchanges)
 
     def _nothing(self, tempering: CpuTempering) -> tuple[Words, Exchange]:
-        """Room for no state and no exchanges."""
+        """Return empty arrays for states and exchanges."""
         return self._blocks.state[:0], Exchange._make(array[:0] for array in tempering.exchange)
 
     def _temper(
@@ -310,4 +310,4 @@ class ReplicaSweeper(CpuSweeper):
         )  # fmt: skip
 
     def end_rounds(self, tempering: CpuTempering) -> None:
-        """Nothing to do: rounds lay tables."""
+        """Do nothing: rounds have set the tables."""

@@ -1,27 +1,27 @@
-"""The replica-packed Metropolis update: 128 replicas of a site at once, by the steps of steps.py.
+"""Replica-packed Metropolis update: 128 replicas of a site at once, by the steps of steps.py.
 
-A block is 128 replicas of all sites, in words whose bit r is set where the spin of a replica is +1:
+A block is 128 replicas of all sites, in words; a bit is set if the spin of its replica is +1:
 
     state[site, 0]    replicas 0 to 63
     state[site, 1]    replicas 64 to 127
 
-A batch of n sites becomes rows of scratch, in which word q is half 0 of its q-th site and word BATCH + q half 1:
+A batch of n sites becomes rows of scratch. Word q of a row is half 0 of the q-th site, word BATCH + q is half 1:
 
     SPIN              the sites themselves
-    NEAR + k ROW      their neighbours in slot k, turned over where the coupling is below 0
-    CLASS + b ROW     bit b of how many bonds of each lane are unsatisfied
+    NEAR + k ROW      their neighbours in slot k, flipped if the coupling is below 0
+    CLASS + b ROW     bit b of each lane's number of unsatisfied bonds
     FLIP              lanes that flip
 
-``sweep_wide`` has more classes: in a uniform field, for degrees up to 31, or of an energy of two terms. Bit planes of a
-site's class, lowest first: unsatisfied bonds of term 0, those of term 1 if there are two terms, and in a field whether
-the spin is +1.
+``sweep_wide`` has more classes: in a uniform field, for degrees up to 31, or for an energy of two terms. The bit planes
+of a site's class are, lowest first: unsatisfied bonds of term 0, unsatisfied bonds of term 1 if there are two terms,
+and in a field 1 if the spin is +1.
 
-``sweep_by_degree`` takes sites of any degrees, in fields that count as bonds. Only flips that cost little are looked up
-in the planes. The classes of classes.py end with the flip that costs nothing, before it that of the smallest cost, and
-so on, whatever the degree: sites of every number of count bits use the ends of the same tables. Of them the last 2^B,
-the *cheap* ones, are all that have threshold bits in the planes at the temperatures of a run; lanes of other classes
-differ from random bits of 0 alone. A lane is cheap if the bits of its class from B on are all set. Batches may be of a
-few sites: no references are counted, and indices are unsigned, so that no sign is looked at.
+``sweep_by_degree`` allows any degrees, and fields that count as bonds. Only flips of low cost are looked up in the
+planes. For every degree, the classes of classes.py end with the flip of zero cost, preceded by the smallest cost, and
+so on. So sites with any number of count bits use the ends of the same tables. At the temperatures of a run, only the
+last 2^B classes, the *cheap* ones, have threshold bits in the planes; lanes of other classes differ only from random
+bits of 0. A lane is cheap if the bits of its class from B on are all set. Because batches may have few sites,
+references are not counted, and indices are unsigned, so that no sign is checked.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ from spinsim.machine.intrinsics import borrowed
 
 @step
 def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
-    """Words of some sites into one row."""
+    """Copy the words of some sites to one row."""
     for q in range(sites.size):
         j = sites[q]
         w[row + q] = state[j, 0]
@@ -93,7 +93,7 @@ def gather(row, state, sites, w):  # type: ignore[no-untyped-def]
 
 @step
 def gather_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
-    """Words of neighbours into one row, turned over where the coupling to them is below 0."""
+    """Copy the words of neighbours to one row, flipped if the coupling to them is below 0."""
     for q in range(sites.size):
         j, sign = sites[q], ZERO - np.uint64(signs[q])
         w[row + q] = state[j, 0] ^ sign
@@ -102,34 +102,34 @@ def gather_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
 
 @step
 def gather_few(row, state, sites, w):  # type: ignore[no-untyped-def]
-    """``gather`` of half 0."""
+    """Do ``gather`` for half 0 only."""
     for q in range(sites.size):
         w[row + q] = state[sites[q], 0]
 
 
 @step
 def gather_few_signed(row, state, sites, signs, w):  # type: ignore[no-untyped-def]
-    """``gather_signed`` of half 0."""
+    """Do ``gather_signed`` for half 0 only."""
     for q in range(sites.size):
         w[row + q] = state[sites[q], 0] ^ (ZERO - np.uint64(signs[q]))
 
 
 @step
 def slot(k, n):  # type: ignore[no-untyped-def]
-    """Where slot k of n sites is. Slices, not sums, as indices: they need no check for negative ones."""
+    """Return the slice of slot k of n sites. Slices, unlike sums, need no check for negative indices."""
     return slice(k * n, (k + 1) * n)
 
 
 @step
 def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-def]
-    """First and last plus one of the batches that part ``share[2]`` of ``share[3]`` has of a colour."""
+    """Return the first and the last plus one of a colour's batches in part ``share[2]`` of ``share[3]``."""
     start, count = colour_start[colour], colour_start[colour + 1] - colour_start[colour]
     return start + count * share[2] // share[3], start + count * (share[2] + 1) // share[3]
 
 
 @step
 def tally_half(first, n, parity, w, counters):  # type: ignore[no-untyped-def]
-    """Count the unsatisfied bonds of a half of a batch, whose words begin at ``first``, after its update."""
+    """Count the unsatisfied bonds of a half of a batch, with words from ``first`` on, after its update."""
     for q in range(n):
         e = first + q
         flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
@@ -141,10 +141,10 @@ def tally_half(first, n, parity, w, counters):  # type: ignore[no-untyped-def]
 
 @step
 def tally(n, are_few, parity, done, totals, w, counters):  # type: ignore[no-untyped-def]
-    """Count the unsatisfied bonds of a batch after its update; the number of additions that the counters hold.
+    """Count the unsatisfied bonds of a batch after its update; return the number of additions in the counters.
 
-    A site of class k had k of six bonds, phantoms among them, or of seven where its degree is odd; a flip leaves the
-    others.
+    A site of class k had k unsatisfied bonds of six, including phantom bonds, or of seven if its degree is odd. A flip
+    leaves the other bonds unsatisfied.
     """
     tally_half(0, n, parity, w, counters)
     if not are_few:
@@ -154,7 +154,7 @@ def tally(n, are_few, parity, done, totals, w, counters):  # type: ignore[no-unt
 
 @kernel
 def sweep_packed(state, batches, signs, tables, lanes, source, half_sweep, sweeps, share):  # type: ignore[no-untyped-def]
-    """``sweep_and_tally`` with scratch of its own, and nothing counted."""
+    """Do ``sweep_and_tally`` with its own scratch, without counting."""
     nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
     scratch = scratch_of(SCRATCH_WORDS)
     sweep_and_tally(scratch, nothing, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share)
@@ -164,14 +164,14 @@ def sweep_packed(state, batches, signs, tables, lanes, source, half_sweep, sweep
 def sweep_and_tally(  # type: ignore[no-untyped-def]
     scratch, counted, state, batches, signs, tables, lanes, source, half_sweep, sweeps, share
 ):
-    """Update one block of 128 replicas of one sample, degree at most 7, no field.
+    """Update one block of 128 replicas of one sample, for degrees up to 7 without a field.
 
     Args:
         scratch: ``scratch_of(SCRATCH_WORDS)``.
-        counted: Totals (128,), to which unsatisfied bonds of the last colour, phantoms too, are added after its last
-            update, and counters, which are 0 and stay so; both empty where nothing is counted.
+        counted: Totals (128,) and counters, both empty if nothing is counted. The unsatisfied bonds of the last colour,
+            including phantom bonds, are added to the totals after its last update. Counters are 0 before and after.
         state: uint64 (sites, 2), changed in place; ``signs`` is a row of ``Batches.signs``.
-        tables: ``always``, ``planes`` and ``thresholds`` of this block; ``lanes`` (2,) are those in use.
+        tables: ``always``, ``planes`` and ``thresholds`` of this block; ``lanes`` (2,) marks the lanes in use.
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         share: Colours ``share[0]`` to ``share[1] - 1``, and of their batches part ``share[2]`` of ``share[3]``.
     """
@@ -217,7 +217,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
 
 @step
 def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
-    """Unsatisfied bonds of any number of slots, added one by one into ``count_bits`` bit planes from ``row`` on."""
+    """Count unsatisfied bonds of any number of slots, one by one, in ``count_bits`` bit planes from ``row`` on."""
     for b in range(count_bits):
         start = ZERO - np.uint64((base >> b) & 1)
         for e in range(ROW):
@@ -242,9 +242,9 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
 def sweep_wide(  # type: ignore[no-untyped-def]
     state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, count_bits, has_field
 ):
-    """``sweep_packed`` with ``count_bits`` planes for the bonds of each of two terms, and the spin's on top in a field.
+    """Do ``sweep_packed`` with ``count_bits`` planes for the bonds of both terms and, in a field, one for the spin.
 
-    Where there is one term, ``count_bits[1]`` is 0. All flips that gain energy are in ``always``.
+    With one term, ``count_bits[1]`` is 0. All flips that gain energy are in ``always``.
     """
     w, tail, site, lane = scratch_of(WIDE_WORDS)
     (always, planes, thresholds), (block, (k0, k1), rounds), (first_bits, second_bits) = tables, source, count_bits
@@ -276,7 +276,7 @@ def sweep_wide(  # type: ignore[no-untyped-def]
             half_sweep += np.uint64(1)
 
 
-CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries while bonds are counted
+CHEAP: Final = SCRATCH_WORDS  # lanes of cheap classes; carries during counting
 FOLDED: Final = WIDE_WORDS  # threshold bits of columns: plane j in half row j
 CHEAP_WORDS: Final = FOLDED + COLUMN_PLANES * BATCH
 ALL: Final = ~np.uint64(0)
@@ -286,7 +286,7 @@ UP: Final = np.uint64(UP_SHIFT)
 
 @part
 def start_count(n, count_bits, base, w):  # type: ignore[no-untyped-def]
-    """``base`` unsatisfied bonds of every lane."""
+    """Set the count of every lane to ``base`` unsatisfied bonds."""
     for b in range(count_bits):
         start = ZERO - np.uint64((base >> b) & 1)
         for half in range(2):
@@ -296,7 +296,7 @@ def start_count(n, count_bits, base, w):  # type: ignore[no-untyped-def]
 
 @part
 def start_in_fields(n, count_bits, first, starts, w):  # type: ignore[no-untyped-def]
-    """Unsatisfied phantom bonds of n sites from number ``first`` on, and the units of fields that spins are against."""
+    """Count unsatisfied phantom bonds of n sites from number ``first`` on, and units of fields against the spins."""
     for b in range(count_bits):
         low, other = np.uint64(b), np.uint64(OTHER_SHIFT + b)
         for half in range(2):
@@ -310,7 +310,7 @@ def start_in_fields(n, count_bits, first, starts, w):  # type: ignore[no-untyped
 
 @part
 def add_carries(n, first, count_bits, w):  # type: ignore[no-untyped-def]
-    """Carries into the planes from ``first`` on."""
+    """Add carries to the planes from ``first`` on."""
     for b in range(first, count_bits):
         for half in range(2):
             for q in range(n):
@@ -323,7 +323,7 @@ def add_carries(n, first, count_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
-    """Add the unsatisfied among three rows of spins that satisfy bonds."""
+    """Add the number of unsatisfied bonds among three rows; rows hold the spins that satisfy bonds."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -337,7 +337,7 @@ def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
-    """Add the unsatisfied among seven rows of spins that satisfy bonds."""
+    """Add the number of unsatisfied bonds among seven rows; rows hold the spins that satisfy bonds."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -356,7 +356,7 @@ def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def find_cheap(n, bits, class_bits, w):  # type: ignore[no-untyped-def]
-    """Lanes whose class has all bits from ``bits`` on set."""
+    """Find lanes whose class has all bits from ``bits`` on set."""
     for half in range(2):
         for q in range(n):
             w[CHEAP + half * BATCH + q] = ALL
@@ -369,7 +369,7 @@ def find_cheap(n, bits, class_bits, w):  # type: ignore[no-untyped-def]
 
 @part
 def pick(n, bits, words, table, plane, w):  # type: ignore[no-untyped-def]
-    """``words[table, plane, class, half]`` of every cheap lane into the first row of TREE, 0 of the others."""
+    """Set the first row of TREE to ``words[table, plane, class, half]`` of every cheap lane, and to 0 elsewhere."""
     first = np.uint64(words.shape[2] - (1 << bits))
     if bits == 2:
         for half in range(2):
@@ -402,7 +402,7 @@ def pick(n, bits, words, table, plane, w):  # type: ignore[no-untyped-def]
 
 @part
 def decide_cheap(n, bits, class_bits, always, table, lanes, w):  # type: ignore[no-untyped-def]
-    """Lanes that flip for certain, and those left to chance; ``always`` has one plane."""
+    """Find lanes that flip for certain, and undecided lanes; ``always`` has one plane."""
     find_cheap(n, bits, class_bits, w)
     pick(n, bits, always, table, 0, w)
     for half in range(2):
@@ -417,7 +417,7 @@ def decide_cheap(n, bits, class_bits, always, table, lanes, w):  # type: ignore[
 
 @part
 def compare_drawn(n, threshold, drawn, w):  # type: ignore[no-untyped-def]
-    """One column plane, whose folded threshold bits and random words are in half rows at constant places."""
+    """Compare one column plane; folded threshold bits and random words are in half rows at constant places."""
     for q in range(n):
         differ = w[threshold + q] ^ w[drawn + q]
         w[COLUMN + q] = (w[threshold + q] & ~w[drawn + q]) | (~differ & w[COLUMN + q])
@@ -426,7 +426,7 @@ def compare_drawn(n, threshold, drawn, w):  # type: ignore[no-untyped-def]
 
 @part
 def compare_cheap(n, bits, planes, table, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
-    """All planes; ``planes`` are ``Tables.planes`` of a block. ``pick`` stands there but twice, as it is long."""
+    """Compare all planes; ``planes`` are ``Tables.planes`` of a block. ``pick`` is long, so it is called only twice."""
     for back in range(OWN_PLANES):
         plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
@@ -453,7 +453,7 @@ HALF: Final = np.uint64(BATCH)
 
 @part
 def gather_wanted(row, first, n, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """Spins that satisfy bonds from number ``first`` on of n sites: neighbours' words, flipped where the sign is 1."""
+    """Copy spins that satisfy bonds, from bond ``first`` on: the words of n neighbours, flipped if the sign is 1."""
     for q in range(n):
         at, to = np.uint64(first + q), np.uint64(row + q)
         j, sign = neighbour[at], ZERO - np.uint64(signs[at])
@@ -463,7 +463,7 @@ def gather_wanted(row, first, n, state, neighbour, signs, w):  # type: ignore[no
 
 @part
 def satisfy(row, n, w):  # type: ignore[no-untyped-def]
-    """A row of bonds that are satisfied."""
+    """Fill a row with satisfied bonds."""
     for half in range(2):
         for q in range(n):
             e = half * BATCH + q
@@ -472,7 +472,7 @@ def satisfy(row, n, w):  # type: ignore[no-untyped-def]
 
 @part
 def count_by_sevens(n, columns, slots, first, count_bits, state, neighbour, signs, w):  # type: ignore[no-untyped-def]
-    """Add unsatisfied bonds of n sites to bit planes, in ``columns`` columns of which the last may be of no site."""
+    """Add unsatisfied bonds of n sites to bit planes, in ``columns`` columns; the last columns may have no site."""
     done = 0
     while done < slots:
         together = 3 if slots - done <= 3 else 7
@@ -490,7 +490,7 @@ def count_by_sevens(n, columns, slots, first, count_bits, state, neighbour, sign
 
 @part
 def bits_of_count(most):  # type: ignore[no-untyped-def]
-    """K of classes.py for sites of so many bonds."""
+    """Return K of classes.py for sites with ``most`` bonds."""
     bits = 3
     while most >> bits:
         bits += 1
@@ -501,9 +501,9 @@ def bits_of_count(most):  # type: ignore[no-untyped-def]
 def sweep_by_degree(  # type: ignore[no-untyped-def]
     state, batches, signs, tables, lanes, source, half_sweep, sweeps, share, cheap_bits, starts
 ):
-    """``sweep_packed`` for sites of any degrees.
+    """Do ``sweep_packed`` for sites of any degrees.
 
-    ``cheap_bits`` are as found by ``cheap_bits``, ``starts`` a sample's of update.py.
+    ``cheap_bits`` is the result of ``cheap_bits``; ``starts`` are one sample's from update.py.
     """
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     owned = np.zeros(CHEAP_WORDS, np.uint64), np.empty(ROW + 1, np.int64), np.empty((2, 64 * ROW), np.uint64)
@@ -524,7 +524,7 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 slots, parity = slots_of[b], parities[b]
                 sites = order[first_of[b] : first_of[b + 1]]
                 n = sites.size
-                columns = (n + 7) & ~7  # of whole vectors
+                columns = (n + 7) & ~7  # whole vectors
                 count_bits = bits_of_count(most_of[b])
                 class_bits, bits = count_bits - 1, min(count_bits - 1, cheap_bits)
                 gather(SPIN, state, sites, w)
@@ -541,4 +541,4 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 finish_lanes(words, class_bits, of_class, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
                 scatter(state, sites, w)
             half_sweep += ONE
-    return owned[0].size + owned[1].size + owned[2].size  # so that they live until here
+    return owned[0].size + owned[1].size + owned[2].size  # keeps the arrays alive until here

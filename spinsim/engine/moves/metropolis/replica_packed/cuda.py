@@ -1,7 +1,7 @@
 """Replica-packed spins on a GPU.
 
-Few lattices are spread over the GPU; others stay in shared memory for many sweeps, or several thread blocks share each
-in global memory.
+Few lattices are spread over the GPU. Others stay in shared memory for many sweeps, or lie in global memory and are
+shared by several thread blocks each.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 
 UNBOUNDED: Final = 2**62
-MOST_BONDS: Final = 31  # of a site of kernels that do not group sites by degree
+MOST_BONDS: Final = 31  # most bonds of a site in kernels that do not group sites by degree
 
-AS_BONDS: Final = range(1000, 12_000)  # sites of graphs that fit shared memory, whose tempering launches do not bound
+AS_BONDS: Final = range(1000, 12_000)  # sites of graphs in shared memory whose tempering launches do not limit
 
 
 def groups_by_degree(model: Ising) -> bool:
-    """Return whether sites of like degree stand together: if counts need it, or beat classes with the field."""
+    """Return True if sites are grouped by degree: if counts need it, or if it beats classes with the field."""
     if model.magnitude is None or model.uniform_field is None or model.graph.largest_degree > MOST_BONDS:
         return True
     few = model.uniform_field == 0 or model.graph.largest_degree <= FEW_BONDS
@@ -75,7 +75,7 @@ def groups_by_degree(model: Ising) -> bool:
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
-    """The engine of a model of couplings of one magnitude and a uniform field."""
+    """Create the engine of a model with couplings of one magnitude and a uniform field."""
     many = groups_by_degree(model)
     largest, costs = (TILE_SITES, COSTS) if many else (UNBOUNDED, None)
     plan = ReplicaPlan(model, replicas, dynamics, largest, costs, many, not many)
@@ -92,7 +92,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
 
 
 def engine_of_terms(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> CudaEngine:
-    """The engine of a model of two terms, each of couplings of one magnitude, in a uniform field."""
+    """Create the engine of a model with two terms, each of couplings of one magnitude, in a uniform field."""
     plan, queue = TermPlan(model, replicas, dynamics, UNBOUNDED), Queue(device, dynamics)
     check_grid(*plan.shape[:2])
     with queue.here():
@@ -106,7 +106,7 @@ def engine_of(
     plan: WordRun, queue: Queue, state: OrderedWords,
     sweeper: Callable[[CudaCounting], CudaSweeper], name: packing.Packing, temperatures: tuple[int, ...] = (1,),
 ) -> CudaEngine:  # fmt: skip
-    """The engine of words of replicas; ``sweeper`` makes what moves them, the others are as ``CudaParts`` has them."""
+    """Create the engine of replica words; ``sweeper`` makes the sweeper, other arguments are as in ``CudaParts``."""
     device = queue.device
     with queue.here():
         shape = len(plan.observables.sums), *plan.shape[:2], packing.LANES
@@ -138,13 +138,13 @@ def compare(plan: WordRun, device: int, tempering: CudaTempering, wanted: Quanti
 
 
 class InShared:
-    """Sweeps of lattices in shared memory, a thread block for each."""
+    """Sweeps of lattices in shared memory, one thread block each."""
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
         ((slots, kind),) = kinds.items()
         samples, blocks = lattices.plan.shape[:2]
         self._stream, self._threads, self._grid = queue.stream, lattices.shared_threads, (1, blocks, samples)
-        self._tables = tables  # the record holds addresses alone
+        self._tables = tables  # the record holds only addresses
         expression = lattices.expression("sweep_shared", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_shared.cu", expression, {
             **lattices.arguments, **lattices.in_colours,
@@ -157,12 +157,12 @@ class InShared:
 
 
 class FromGlobal:
-    """Sweeps of lattices in global memory, whose tiles thread blocks take by ticket."""
+    """Sweeps of lattices in global memory; thread blocks take their tiles by ticket."""
 
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
         self._stream, self._plan = queue.stream, lattices.plan
         self._tiles = {slots: [int(count) for count in tiles] for slots, tiles in lattices.tiles.items()}
-        self._tables = tables  # the record holds addresses alone
+        self._tables = tables  # the record holds only addresses
         samples, blocks = lattices.plan.shape[:2]
         self._arrived, self._next = (cupy.zeros(samples * blocks, cupy.uint32) for _ in range(2))
         self._arrivals = self._drawn = 0
@@ -171,11 +171,11 @@ class FromGlobal:
 
     @cached_property
     def _shares(self) -> dict[int, int]:
-        """Thread blocks of a lattice, for each kernel, which must be compiled by now."""
+        """Number of thread blocks per lattice, for each kernel, which must be compiled before."""
         return {slots: self._lattices.sharing_blocks(launch, slots) for slots, launch in self._launches.items()}
 
     def _ready(self, queue: Queue, lattices: ReplicaLattices, slots: int, kind: Kind) -> Launch:
-        """The kernel with all arguments but those of a launch."""
+        """Return the kernel with all arguments except the launch's."""
         expression = lattices.expression("sweep_replica", slots, kind)
         return Launch(queue.device, "metropolis/replica_packed.cu", expression, {
             **lattices.arguments, **lattices.in_colours,
@@ -185,7 +185,7 @@ class FromGlobal:
         })  # fmt: skip
 
     def sweep(self, sweeps: int, half_sweep: int) -> None:
-        """Queue sweeps: in one launch where all sites have one kernel, else one for each half-sweep and kernel."""
+        """Queue sweeps: in one launch if all sites have one kernel, else in one launch per half-sweep and kernel."""
         half_sweeps = sweeps * self._plan.colours
         if len(self._launches) == 1:
             self._sweep_half(half_sweeps, half_sweep)
@@ -194,7 +194,7 @@ class FromGlobal:
             self._sweep_half(1, half_sweep + done)
 
     def _sweep_half(self, half_sweeps: int, half_sweep: int) -> None:
-        """Half-sweeps in one launch for each number of slots; ``half_sweeps`` is 1 where there are several."""
+        """Queue half-sweeps in one launch for each number of slots; if there are several, ``half_sweeps`` must be 1."""
         samples, blocks = self._plan.shape[:2]
         whole, rest = divmod(half_sweeps, self._plan.colours)
         for slots, launch in self._launches.items():
@@ -204,7 +204,7 @@ class FromGlobal:
                 half_sweep=half_sweep, half_sweeps=half_sweeps, all_tickets=(self._next.data.ptr, self._drawn),
                 barriers=(self._arrived.data.ptr, self._arrivals),
             )  # fmt: skip
-            if slots:  # tickets are drawn
+            if slots:  # then tickets are drawn
                 drawn = whole * sum(tiles) + sum(tiles[(half_sweep + k) % len(tiles)] for k in range(rest))
                 self._drawn = (self._drawn + drawn) % 2**32
             self._arrivals = (self._arrivals + (half_sweeps - 1) * share) % 2**32
@@ -216,7 +216,7 @@ class Spread:
     def __init__(self, queue: Queue, lattices: ReplicaLattices, tables: DeviceTables, kinds: dict[int, Kind]) -> None:
         ((slots, kind),) = kinds.items()
         self._stream, self._lattices = queue.stream, lattices
-        self._tables = tables  # the record holds addresses alone
+        self._tables = tables  # the record holds only addresses
         expression = lattices.expression("sweep_spread_replica", slots, kind)
         self._launch = Launch(queue.device, "metropolis/replica_packed_spread.cu", expression, {
             **lattices.arguments, "dated": lattices.dated.array, "tables": tables.record,
@@ -250,7 +250,7 @@ class ReplicaSweeper(TableSweeper):
     def set_ladder(self, places: ReplicaPlaces) -> None:
         super().set_ladder(places)
         if self._on_ladder is None or isinstance(places, GivenPlaces):
-            return  # exchanges are not made here
+            return  # exchanges are made elsewhere
         self.rounds = launched_rounds(
             self._kinds, self._packed, self._on_ladder, self._queue.device, queue=self._queue, tempering=places,
             counting=self._counting, most_sweeps=self.most_sweeps,

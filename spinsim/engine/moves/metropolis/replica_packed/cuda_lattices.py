@@ -1,8 +1,9 @@
-"""Replica-packed spins on a GPU, what kernels read of their models, and tables of given temperatures or of a ladder's.
+"""Replica-packed spins on a GPU, kernel data of their models, and tables for given temperatures or a ladder's.
 
-``state[sample, block, place, half]``; place i is site ``batches.order[i]``. Few lattices are spread over a GPU, others
-stay in shared memory or lie in global memory. Graphs whose degrees differ much stay in shared memory where they are
-small, others lie in global memory, and so do models whose energy has two terms, with one launch for each half-sweep.
+The state is ``state[sample, block, place, half]``; place i holds site ``batches.order[i]``. Few lattices are spread
+over a GPU; others stay in shared memory or lie in global memory. Graphs whose degrees differ much stay in shared memory
+if they are small. Larger ones, and models whose energy has two terms, lie in global memory, with one launch for each
+half-sweep.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ from spinsim.model.graph import MOST_TERMS
 from spinsim.packing import LANES
 
 PLACE: Final = 16  # bytes of one place
-TAIL_ROOM: Final = 64  # groups that a warp's queue of undecided lanes holds
-TAIL_WORDS: Final = 11  # of such a group, besides those of its classes
-CLASS_BIT_WORDS: Final = 4  # of each bit of its classes
-GROUPED: Final = 3  # bonds of one word of ``bond_groups``
-PLACE_BITS: Final = 15  # of each place there
-SLOTS: Final = 7  # at most, in a record of eight words whose first is the site
-GLOBAL_THREADS: Final = 128  # of a thread block of a lattice in global memory
-LADDER_BYTES: Final = 5600  # of a sample's ladder in shared memory, at most
-TALLY_BYTES: Final = 84  # of a thread that counts bonds while it updates
-TALLIED_GROUPS: Final = 18  # that such a thread updates, at most
-SUMS_A_LANE: Final = 3  # that blocks of a lattice that is spread over the GPU add up, two words each in turn
-SUM_PLACES: Final = 4 * LANES  # in memory, of one of them for all lanes
+TAIL_ROOM: Final = 64  # groups that fit a warp's queue of undecided lanes
+TAIL_WORDS: Final = 11  # words of such a group, without its classes
+CLASS_BIT_WORDS: Final = 4  # words of each bit of its classes
+GROUPED: Final = 3  # bonds in one word of ``bond_groups``
+PLACE_BITS: Final = 15  # bits of each place in it
+SLOTS: Final = 7  # most slots in a record of eight words; the first word is the site
+GLOBAL_THREADS: Final = 128  # threads of a thread block of a lattice in global memory
+LADDER_BYTES: Final = 5600  # most bytes of a sample's ladder in shared memory
+TALLY_BYTES: Final = 84  # bytes of a thread that counts bonds during updates
+TALLIED_GROUPS: Final = 18  # most groups that such a thread updates
+SUMS_A_LANE: Final = 3  # sums per lane that blocks of a spread lattice add up, alternating between two words
+SUM_PLACES: Final = 4 * LANES  # places in memory of one such sum for all lanes
 
 BATCH: Final = struct_type(**dict.fromkeys(("first", "size", "slots", "base", "parity", "offset"), np.uint32))
 MODEL: Final = struct_type(
@@ -64,7 +65,7 @@ NOTES: Final = struct_type(to=ADDRESS, copies=ADDRESS, every=SIZE)
 
 
 def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """For each place its site and the places of its neighbours in bytes, (sites, 8), and signs as bytes 0 or 255.
+    """Return each place's site and its neighbours' places in bytes, (sites, 8), and signs as bytes 0 or 255.
 
     Signs have the shape (1 or samples, sites, 8).
 
@@ -85,14 +86,14 @@ def site_records(batches: Batches) -> tuple[npt.NDArray[np.uint32], npt.NDArray[
 
 
 def bond_groups(ends: npt.NDArray[np.integer[Any]], negative: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Words of the bonds of one place with up to three others, (1 or samples, groups); places are below 2^15."""
+    """Pack the bonds of a place to up to three others in a word, (1 or samples, groups); places must be below 2^15."""
     low, high = ends.min(axis=1), ends.max(axis=1)
     by_place = np.lexsort((high, low))
     low, high, negative = low[by_place], high[by_place], negative.take(by_place, axis=1)
-    number = np.arange(low.size) - np.searchsorted(low, low)  # among the bonds of the same lower end
+    number = np.arange(low.size) - np.searchsorted(low, low)  # number among the bonds with the same lower end
     opens = np.flatnonzero(number % GROUPED == 0)
     sizes = np.diff(opens, append=low.size)
-    by_word = np.lexsort((low[opens], number[opens]))  # threads side by side then read words side by side
+    by_word = np.lexsort((low[opens], number[opens]))  # so that neighbouring threads read neighbouring words
     opens, sizes = opens[by_word], sizes[by_word]
     word = np.tile(low[opens].astype(np.uint64), (len(negative), 1))
     for k in range(GROUPED):
@@ -117,22 +118,22 @@ def tail_bytes(class_bits: int) -> int:
 
 
 WARP: Final = 32
-LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # of a lattice in shared memory
-SITES_A_THREAD: Final = 8  # of one colour, of a lattice in shared memory: fewer leave queues half empty
+LEAST_SHARED_THREADS, MOST_SHARED_THREADS = 32, 512  # threads of a lattice in shared memory
+SITES_A_THREAD: Final = 8  # sites of a colour per thread in shared memory: fewer leave queues half empty
 WAITING_SITES: Final = 700
-"""Sites that a block updates in shared memory while blocks that share a lattice wait for each other in a sweep."""
+"""Sites that a block updates in shared memory in the time that blocks sharing a lattice wait per sweep."""
 GLOBAL_COST: Final = 1.08
-"""Time of an update in global memory, by that in shared memory, of a multiprocessor that is full."""
+"""Time of an update in global memory relative to shared memory, on a full multiprocessor."""
 
 
 def shared_bytes(plan: ReplicaPlan, threads: int) -> int:
-    """Shared memory that holds one lattice, its tables and the queues of its warps."""
+    """Shared memory of one lattice, its tables and the queues of its warps."""
     rows = 1 + (2 * (1 + PLANES) << plan.classes.bits)
     return 16 * (plan.model.sites + rows) + threads // WARP * tail_bytes(plan.classes.bits)
 
 
 def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
-    """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device; 0 where it does not fit."""
+    """Threads of a lattice in ``room`` bytes of shared memory: enough to fill the device, or 0 if it does not fit."""
     threads, wanted = LEAST_SHARED_THREADS, wanted_threads(plan, processors)
     while 2 * threads <= wanted and shared_bytes(plan, 2 * threads) <= room:
         threads *= 2
@@ -140,33 +141,33 @@ def shared_threads(plan: ReplicaPlan, room: int, processors: int) -> int:
 
 
 def wanted_threads(plan: ReplicaPlan, processors: int) -> int:
-    """Threads of a lattice in shared memory that fill the device, however much room there is."""
+    """Threads of a lattice in shared memory that fill the device, without a limit of memory."""
     lattices, most = plan.shape[0] * plan.shape[1], MOST_SHARED_THREADS
     return min(max(most * processors // lattices, plan.model.sites // (plan.colours * SITES_A_THREAD)), most)
 
 
 def is_shared_faster(plan: ReplicaPlan, processors: int, threads: int = MOST_SHARED_THREADS) -> bool:
-    """Return True if one thread block for each lattice, in shared memory, is faster than several, in global memory.
+    """Return True if one thread block per lattice, in shared memory, is faster than several in global memory.
 
-    One block is slower where there are few lattices, where the last ones leave most multiprocessors idle, and where
-    the lattice leaves room for few of the ``threads`` that it wants.
+    One block is slower if there are few lattices, if the last ones leave most multiprocessors idle, or if the lattice
+    leaves room for only few of the wanted ``threads``.
     """
     if 4 * threads <= wanted_threads(plan, processors):
         return False
     lattices, sites = plan.shape[0] * plan.shape[1], plan.model.sites
-    busiest = -(-lattices // processors)  # lattices of one multiprocessor
+    busiest = -(-lattices // processors)  # lattices on one multiprocessor
     return busiest * sites <= WAITING_SITES + GLOBAL_COST * sites * lattices / processors
 
 
 class ReplicaLattices(CountedWords):
-    """The state of a replica-packed run, and its model as kernels read it.
+    """State of a replica-packed run, and its model as kernels read it.
 
     Attributes:
-        shared_threads: Threads of a lattice in shared memory; 0 where lattices do not fit.
-        fixed: True if kernels know how many bonds a site has.
-        slots: Numbers of bonds that have a kernel each; 0: any number.
-        in_shared: True if lattices are swept in shared memory where they are not spread: they fit, and that is faster.
-        arguments: What kernels take of them; those that take batches of any colours take ``in_colours`` too.
+        shared_threads: Threads of a lattice in shared memory; 0 if lattices do not fit.
+        fixed: True if kernels are compiled for fixed numbers of bonds.
+        slots: Numbers of bonds with a kernel each; 0: any number.
+        in_shared: True if lattices that are not spread are swept in shared memory: they fit, and this is faster.
+        arguments: Arguments of all kernels; kernels for batches of any colours also take ``in_colours``.
     """
 
     plan: ReplicaPlan
@@ -201,13 +202,13 @@ class ReplicaLattices(CountedWords):
         }  # fmt: skip
 
     def expression(self, function: str, slots: int, kind: Kind) -> str:
-        """The instance of a kernel for sites of ``slots`` bonds, 0 for any number."""
+        """Name the instance of a kernel for sites of ``slots`` bonds; 0 for any number."""
         classes, has_field = self.plan.classes, self.plan.has_field
         return instance(function, slots, classes.count_bits, has_field, int(kind), self._queue.rng_rounds)
 
     @cached_property
     def tiles(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Tiles of 32 sites of each colour, for each number of slots that has a kernel."""
+        """Number of tiles of 32 sites in each colour, for each number of slots with a kernel."""
         batches = self.plan.batches
         size = -(-np.diff(batches.first) // WARP)
         tiles = {}
@@ -217,35 +218,35 @@ class ReplicaLattices(CountedWords):
         return tiles
 
     def sharing_blocks(self, launch: Launch, slots: int) -> int:
-        """Returns how many thread blocks share the tiles of a lattice, those of all lattices resident at once."""
+        """Return how many thread blocks share the tiles of a lattice, with all lattices resident at once."""
         samples, blocks = self.plan.shape[:2]
         room = launch.blocks_at_once(GLOBAL_THREADS) * multiprocessors(self._queue.device) // (samples * blocks)
         return min(max(1, room), -(-int(self.tiles[slots].max()) // (GLOBAL_THREADS // WARP)))
 
     @property
     def _most_places(self) -> int:
-        """Sites of the larger colour."""
+        """Number of sites of the larger colour."""
         return int(np.diff(self.plan.batches.first).max())
 
     def are_spread(self, kinds: dict[int, Kind]) -> bool:
-        """Return True if lattices are fastest spread over the GPU: they are few, with one number of bonds a colour."""
+        """Return True if lattices are fastest spread over the GPU: few, with one number of bonds per colour."""
         samples, blocks = self.plan.shape[:2]
         return self.in_halves(kinds) and fits_gpu(self._most_places, samples * blocks, self._queue.device)
 
     def in_halves(self, kinds: dict[int, Kind]) -> bool:
-        """Return True if sites of two colours have one number of bonds and one kernel of a special case."""
+        """Return True if there are two colours, one number of bonds, and a kernel of one special case."""
         two = len(self.plan.batches.slots) == self.plan.colours == 2
         return two and self.fixed and len(kinds) == 1 and Kind.ANY not in kinds.values()
 
     @cached_property
     def spread_grid(self) -> tuple[int, int, int]:
-        """Blocks of lattices that are spread over the GPU: a thread has a word of each colour."""
+        """Grid of blocks of lattices spread over the GPU: a thread has a word of each colour."""
         samples, blocks = self.plan.shape[:2]
         return blocks_of_lattice(self._most_places), blocks, samples
 
     @cached_property
     def dated(self) -> DatedWords:
-        """Words as such blocks read them, (samples, blocks, sites, 4)."""
+        """Words in the form for such blocks, (samples, blocks, sites, 4)."""
         return DatedWords((*self.plan.shape[:3], WORDS))
 
 
@@ -253,7 +254,7 @@ SWEEPS_A_LAUNCH: Final = 1000
 
 
 class DeviceTables:
-    """Tables on the device, of all blocks of all samples or of one block for all of them."""
+    """Tables on the device, for all blocks of all samples or one block for all."""
 
     def __init__(self, lattices: CountedWords, arrays: list[Any]) -> None:
         self._lattices, self.arrays = lattices, arrays
@@ -261,7 +262,7 @@ class DeviceTables:
 
     @classmethod
     def of(cls, lattices: CountedWords, tables: Tables, can_share: bool = False) -> DeviceTables:
-        """Copies of tables on the host; those of one block are repeated for all unless the kernel can share them."""
+        """Copy tables from the host; one block's tables are repeated for all unless the kernel can share them."""
         arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
         blocks = lattices.plan.shape[1]
         if not can_share and len(arrays[0][0]) < blocks:
@@ -279,7 +280,7 @@ class DeviceTables:
 
 
 class LadderTables(DeviceTables):
-    """Tables of a ladder's places, laid again when exchanges have changed them: ``are_laid`` is False until then."""
+    """Tables of a ladder's places, rewritten after exchanges; ``are_laid`` is False if they are out of date."""
 
     def __init__(self, queue: Queue, lattices: CountedWords, places: ReplicaPlaces) -> None:
         plan, beta = lattices.plan, places.ladder.beta
@@ -306,13 +307,13 @@ class TableSweeper(CudaSweeper):
     """Temperatures of a ``CudaSweeper`` whose sweeps read tables."""
 
     shares_tables = False  # True if kernels can read one block's tables for all
-    updates_a_launch = 2**37  # so that a launch stays well below a second
+    updates_a_launch = 2**37  # so that a launch takes well below a second
 
     def __init__(self, queue: Queue, lattices: CountedWords, plan: PackedRun) -> None:
         self.colours, self.tasks = plan.colours, plan.shape[0] * plan.shape[1]
         self._queue, self._lattices, self._plan = queue, lattices, plan
         self._on_ladder: LadderTables | None = None
-        self._tables: DeviceTables  # which launches know by their addresses alone
+        self._tables: DeviceTables  # launches hold only their addresses
 
     @property
     def most_sweeps(self) -> int:
@@ -321,7 +322,7 @@ class TableSweeper(CudaSweeper):
 
     @abstractmethod
     def _make_ready(self, tables: DeviceTables, limits: Limits) -> None:
-        """Make ready for sweeps, whatever tables will hold of the temperatures that ``limits`` are of."""
+        """Prepare sweeps for any tables of temperatures within ``limits``."""
 
     @abstractmethod
     def _queue_sweeps(self, count: int, half_sweep: int) -> None: ...
@@ -347,12 +348,12 @@ class TableSweeper(CudaSweeper):
         self._queue_sweeps(count, half_sweep)
 
 
-TILE_SITES: Final = 32  # of a warp
-COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, 32 for each
+TILE_SITES: Final = 32  # sites of a warp's tile
+COSTS: Final = Costs(width=1, batch=32 * 1000, site=0, bond=40, doubling=True)  # instructions of a thread, times 32
 MOST_THREADS: Final = 512
-RESIDENT_WARPS: Final = 16  # of a multiprocessor, with the registers that a thread takes
-QUEUE_BYTES: Final = 768  # of a warp's undecided lanes
-TREE_BITS: Final = (2, 3, 4)  # of cheap classes that have a kernel; the last one takes more of them too
+RESIDENT_WARPS: Final = 16  # warps of a multiprocessor, as registers allow
+QUEUE_BYTES: Final = 768  # bytes of a warp's queue of undecided lanes
+TREE_BITS: Final = (2, 3, 4)  # bits of cheap classes with a kernel; the last one also serves more
 
 TILE: Final = struct_type(**dict.fromkeys(("first", "size", "most", "offset"), np.uint32))
 DEGREE_BONDS: Final = struct_type(sites=ADDRESS, wanted=ADDRESS, stride=SIZE, site_stride=SIZE)
@@ -366,7 +367,7 @@ def tiles(batches: Batches, in_fields: bool) -> npt.NDArray[np.void]:
 
 
 def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
-    """Site of each place, and its bonds and field as the kernel reads them, (1 or samples, sites, 2)."""
+    """Site of each place, and its bonds and field in the kernel's form, (1 or samples, sites, 2)."""
     order = plan.batches.order
     own = plan.graph.degrees()[order].astype(np.int64)[None]
     if plan.fields is not None:
@@ -378,17 +379,17 @@ def sites_with_units(plan: ReplicaPlan) -> npt.NDArray[np.uint32]:
 
 
 def wanted(batches: Batches) -> npt.NDArray[np.uint32]:
-    """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 where the coupling is below 0."""
+    """Bonds of each tile, (1 or samples, bonds): twice the neighbour's place, plus 1 if the coupling is below 0."""
     return np.ascontiguousarray(2 * place_of(batches.order)[batches.neighbour] + batches.signs)
 
 
 def row_bytes(bits: int) -> int:
-    """Shared memory of the rows of 2^bits cheap classes and of lanes in use."""
+    """Shared memory for the rows of 2^bits cheap classes and the lanes in use."""
     return 16 * (1 + (2 * (1 + PLANES) << bits))
 
 
 class DegreeLattices(CountedWords):
-    """The state of a graph of any degrees, and what the kernel reads of it: tiles of sites of like degree."""
+    """State of a graph of any degrees, and the kernel's data: tiles of sites of similar degree."""
 
     plan: ReplicaPlan
 
@@ -402,7 +403,7 @@ class DegreeLattices(CountedWords):
         self.threads, self.in_shared = self._threads(plan, queue.device)
 
     def _threads(self, plan: ReplicaPlan, device: int) -> tuple[int, bool]:
-        """Threads of a block, and whether it holds a lattice."""
+        """Return the threads of a block, and True if it holds a lattice."""
         room, lattices = shared_memory(device), plan.shape[0] * plan.shape[1]
         lattice, most = 16 * plan.model.sites, row_bytes(plan.classes.bits)
         in_shared = lattice + most + RESIDENT_WARPS * QUEUE_BYTES <= room
@@ -411,7 +412,7 @@ class DegreeLattices(CountedWords):
         return 32 * warps, in_shared
 
     def launch(self, tables: DeviceTables, bits: int) -> Launch:
-        """The kernel at temperatures that have 2^bits cheap classes."""
+        """Return the kernel for temperatures with 2^bits cheap classes."""
         queue, plan = self._queue, self.plan
         tree = min(bits, TREE_BITS[-1])
         shared = row_bytes(bits) + self.threads // 32 * QUEUE_BYTES + (16 * plan.model.sites if self.in_shared else 0)
@@ -434,7 +435,7 @@ class DegreeSweeper(TableSweeper):
     """A ``CudaSweeper`` of graphs of any degrees."""
 
     shares_tables = True
-    updates_a_launch = 2**35  # so that a launch stays well below a second
+    updates_a_launch = 2**35  # so that a launch takes well below a second
 
     def __init__(self, queue: Queue, lattices: DegreeLattices) -> None:
         super().__init__(queue, lattices, lattices.plan)
@@ -454,8 +455,8 @@ class DegreeSweeper(TableSweeper):
             self._launch(self._queue.stream, grid, lattices.threads, half_sweep=half_sweep + done, half_sweeps=now)
 
 
-TERM_THREADS: Final = 128  # of a block that sweeps
-RESIDENT_BLOCKS: Final = 4  # such blocks on one multiprocessor: more would only begin where these end
+TERM_THREADS: Final = 128  # threads of a sweeping block
+RESIDENT_BLOCKS: Final = 4  # such blocks on one multiprocessor: more would only start when these end
 TERM_BATCH: Final = struct_type(
     first=np.uint32, size=np.uint32, slots=(np.uint32, MOST_TERMS), kind=np.uint32, offset=np.uint32
 )
@@ -465,13 +466,14 @@ TERM_MODEL: Final = struct_type(
 
 
 TERM_BONDS: Final = {(2, 2): 4, (4, 2): 5, (6, 2): 5}
-"""Bonds of both terms of all sites for which there is a kernel, and the bits of their classes."""
+"""Bonds of each of the two terms at all sites, for which there is a kernel, and the bits of their classes."""
 
 
 def bonds_of_kernel(classes: TermClasses, limits: Limits) -> tuple[int, int]:
-    """Bonds of each term that a kernel knows, (0, 0) for that of any bonds.
+    """Return the bonds of each term for which there is a kernel; (0, 0) for the kernel of any bonds.
 
-    It takes for certain what no term makes cost energy and one makes gain it, so no temperature may be infinite.
+    Its kernel always accepts a flip that costs energy in no term and gains energy in one, so no temperature may be
+    infinite.
     """
     first, second = classes.kinds[0].tolist()
     if len(classes.kinds) > 1 or classes.field or TERM_BONDS.get((first, second)) != classes.bits:
@@ -483,7 +485,7 @@ def bonds_of_kernel(classes: TermClasses, limits: Limits) -> tuple[int, int]:
 
 
 class TermLattices(CountedWords):
-    """The spins of a run, and its model as kernels read it."""
+    """Spins of a run, and its model as kernels read it."""
 
     plan: TermPlan
 
@@ -508,7 +510,7 @@ class TermSweeper(TableSweeper):
         most = max(1, RESIDENT_BLOCKS * multiprocessors(queue.device) // (samples * blocks))
         slots = zip(batches.of_term_0.tolist(), (batches.slots - batches.of_term_0).tolist(), strict=True)
         sizes, others = np.diff(batches.first).tolist(), (batches.parity.tolist(), batches.offset.tolist())
-        # Plain numbers, as a launch of small lattices takes no longer than handing over its arguments.
+        # Plain numbers, because a launch of a small lattice takes no longer than passing its arguments.
         rows = zip(batches.first[:-1].tolist(), sizes, slots, *others, strict=True)
         self._batches = [((min(most, -(-row[1] // TERM_THREADS)), blocks, samples), row) for row in rows]
 
@@ -524,7 +526,7 @@ class TermSweeper(TableSweeper):
         })  # fmt: skip
 
     def _queue_sweeps(self, count: int, half_sweep: int) -> None:
-        """One launch for each batch of each half-sweep."""
+        """Queue one launch for each batch of each half-sweep."""
         starts, launch, stream = self._plan.batches.colour_start, self._launch, self._queue.stream
         for done in range(count * self.colours):
             colour = (half_sweep + done) % self.colours

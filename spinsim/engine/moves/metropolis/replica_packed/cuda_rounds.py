@@ -1,4 +1,4 @@
-"""Rounds of sweeps and exchanges of replica-packed samples on a GPU, many in one launch."""
+"""Rounds of sweeps and exchanges of replica-packed samples on a GPU, many per launch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from spinsim.packing import LANES
 
 
 def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
-    """Return whether one thread block can temper a sample: 128 replicas at most, in shared memory."""
+    """Return True if one thread block can temper a sample: at most 128 replicas, in shared memory."""
     threads = lattices.shared_threads
     if not threads or lattices.plan.shape[1] > 1:
         return False
@@ -42,7 +42,7 @@ def fits_with_ladder(lattices: ReplicaLattices, device: int) -> bool:
 
 
 class ReplicaRounds(LaunchedRounds):
-    """Rounds of replica-packed samples; ``kinds`` has the special case of their one number of slots."""
+    """Rounds of replica-packed samples; ``kinds`` has the special case of their only number of slots."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(colours=lattices.plan.colours, tables=tables, **given)
@@ -50,7 +50,7 @@ class ReplicaRounds(LaunchedRounds):
         ((self._slots, self._kind),) = kinds.items()
 
     def _ready(self, name: str, arguments: dict[str, Any], shared_bytes: int = 0) -> Launch:
-        """A kernel with all arguments but those of a launch; ``arguments`` are those of this kernel alone."""
+        """Return a kernel with all arguments except the launch's; ``arguments`` are specific to this kernel."""
         expression = self._lattices.expression(name, self._slots, self._kind)
         return Launch(self._queue.device, f"tempering/{name}.cu", expression, {
             **self._lattices.arguments, "lanes": self._lattices.lanes,
@@ -64,12 +64,13 @@ class ReplicaRounds(LaunchedRounds):
 
 
 class SharedRounds(ReplicaRounds):
-    """Rounds of samples that fit a thread block each."""
+    """Rounds of samples that each fit a thread block."""
 
     def __init__(self, kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, **given: Any) -> None:
         super().__init__(kinds, lattices, tables, **given)
         self._threads = lattices.shared_threads
-        # bonds can be counted while the last of two colours is updated, as each has an end of it, where there is room
+        # If memory allows, bonds can be counted while the last of two colours is updated, because each has one end of
+        # it.
         needed = shared_bytes(self._plan, self._threads) + TALLY_BYTES * self._threads + LADDER_BYTES
         is_small = self._plan.last_colour.size <= TALLIED_GROUPS * self._threads and self._plan.colours == 2
         self._tallies = is_small and needed <= shared_memory(self._queue.device)
@@ -88,15 +89,15 @@ class SharedRounds(ReplicaRounds):
 
 
 def suits_global_rounds(lattices: ReplicaLattices, kinds: dict[int, Kind]) -> bool:
-    """Return whether bonds can be counted while the last of two colours is updated: each has an end of it.
+    """Return True if bonds can be counted while the last of two colours is updated, because each has one end of it.
 
-    A sample has at most 128 replicas, all sites of a colour one number of bonds, and the field is 0.
+    A sample must have at most 128 replicas, one number of bonds at all sites of a colour, and no field.
     """
     return lattices.plan.shape[1] == 1 and lattices.in_halves(kinds) and not lattices.plan.has_field
 
 
 class GlobalRounds(ReplicaRounds):
-    """Rounds of samples whose lattice several thread blocks share."""
+    """Rounds of samples whose lattices are shared by several thread blocks."""
 
     counts_in_sweeps = True
 
@@ -126,14 +127,14 @@ class GlobalRounds(ReplicaRounds):
             barriers=(self._arrived.data.ptr, self._arrivals), **arguments,
         )  # fmt: skip
         every = arguments["notes"][2]
-        barriers = half_sweeps + (count // every if every else 0)  # one more where a measurement is made
+        barriers = half_sweeps + (count // every if every else 0)  # one more for each measurement
         self._drawn = (self._drawn + half_sweeps // self._plan.colours * self._tiles) % 2**32
         self._arrivals = (self._arrivals + barriers * self._share) % 2**32
         self._rounds += count
 
 
 class SpreadRounds(ReplicaRounds):
-    """Rounds of few samples that are spread over the GPU each."""
+    """Rounds of few samples, each spread over the GPU."""
 
     counts_in_sweeps = True
 
@@ -157,7 +158,7 @@ class SpreadRounds(ReplicaRounds):
 def launched_rounds(
     kinds: dict[int, Kind], lattices: ReplicaLattices, tables: LadderTables, device: int, **given: Any
 ) -> LaunchedRounds | None:
-    """Rounds of lattices that are spread, in shared or in global memory; None where they are made one by one."""
+    """Create rounds for lattices that are spread, in shared or in global memory; None if rounds are made one by one."""
     if lattices.plan.shape[1] == 1 and lattices.are_spread(kinds):
         return SpreadRounds(kinds, lattices, tables, **given)
     fits = fits_with_ladder(lattices, device)

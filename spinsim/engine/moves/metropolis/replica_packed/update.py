@@ -1,6 +1,6 @@
-"""The replica-packed update: what it suits, its runs as every device needs them, memory, engines.
+"""Replica-packed update: the models that it suits, its runs in the form for every device, memory and engines.
 
-``ReplicaPlan`` is a run of a model of one term, ``TermPlan`` one of two terms (the anisotropic update), whose flip
+``ReplicaPlan`` is a run of a model of one term. ``TermPlan`` is a run with two terms (the anisotropic update); its flip
 classes follow from the unsatisfied bonds of each term.
 """
 
@@ -37,18 +37,19 @@ from spinsim.model.hamiltonian import bonds_of_units, most_units
 from spinsim.model.ising import Ising
 from spinsim.packing import Packing
 
-OTHER_SHIFT: Final = MAX_COUNT_BITS  # of a site's start: bits that differ where the spin is against the field
-UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # of whether the field is above 0
-COLUMNS: Final = 8  # that are read at once: so many words behind the last site
+OTHER_SHIFT: Final = MAX_COUNT_BITS  # in a site's start: bits that differ if the spin is against the field
+UP_SHIFT: Final = 2 * MAX_COUNT_BITS  # in a site's start: set if the field is above 0
+COLUMNS: Final = 8  # columns read at once; the same number of words follow the last site
 
 
 def starts(
     batches: Batches, units: npt.NDArray[np.int64], fields: npt.NDArray[np.int64] | None
 ) -> npt.NDArray[np.uint64]:
-    """Where each site of ``batches.order`` begins to count, (1 or samples, sites and some words), or (1, 0).
+    """Initial counts of each site of ``batches.order``, (1 or samples, sites and some words), or (1, 0).
 
-    The lowest bits are the unsatisfied phantom bonds; then come bits that differ where the field is unsatisfied, and
-    whether it is above 0. ``units`` are bonds of each site, those to the spin that is always +1 among them.
+    The lowest bits count unsatisfied phantom bonds. Then come the bits that differ if the field is unsatisfied, and one
+    that is set if the field is above 0. ``units`` are the bonds of each site, including those to the spin that is
+    always +1.
     """
     if fields is None:
         return np.empty((1, 0), np.uint64)
@@ -64,7 +65,7 @@ def starts(
 
 
 def lone_bonds(fields: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-    """``lone`` and ``positive`` of ``CountedBonds``, which stand for fields in units, (1 or samples, sites)."""
+    """Return ``lone`` and ``positive`` of ``CountedBonds`` for fields in units, (1 or samples, sites)."""
     if fields is None:
         return np.empty(0, np.uint32), np.empty((1, 0), np.uint8)
     units = np.abs(fields[0])
@@ -72,14 +73,14 @@ def lone_bonds(fields: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.uin
     return sites, np.ascontiguousarray(fields[:, sites] > 0, np.uint8)
 
 
-FEW_BONDS: Final = 7  # so many and the spin are 16 classes at most
-FEW_UNITS: Final = 31  # so many without the spin are
+FEW_BONDS: Final = 7  # with at most this number of bonds and the spin there are 16 classes
+FEW_UNITS: Final = 31  # most units without the spin for 16 classes
 
 
 def is_field_in_class(model: Ising, always: bool) -> bool:
-    """Return whether a uniform field is part of the class of sites of at most 31 bonds, though it could count as bonds.
+    """Return True if a uniform field is in the class of sites of at most 31 bonds, though it could count as bonds.
 
-    It is where this makes for fewer classes, or ``always``.
+    This is so if it gives fewer classes, or if ``always``.
     """
     degree, units = model.graph.largest_degree, model.once(most_units)
     if always or units is None:
@@ -88,26 +89,25 @@ def is_field_in_class(model: Ising, always: bool) -> bool:
 
 
 class ModelPlan:
-    """The part of a plan that follows from the model and from what kernels take at once.
+    """Part of a plan that follows from the model and from the batch size of the kernels.
 
     Args:
-        model: Couplings of one magnitude and a uniform field, or couplings and fields that are few units.
-        largest_batch: Sites that the engine's kernel takes at once.
-        costs: What batches of sites of any degrees cost there, where sites of like degree are to stand together.
-        mixed: True if sites of even and of odd degree may stand together.
-        in_class: True if a uniform field is part of the class wherever it can be.
+        model: Model with couplings of one magnitude and a uniform field, or with couplings and fields of few units.
+        largest_batch: Most sites that the engine's kernel takes at once.
+        costs: Costs of batches in that kernel, to group sites of similar degree; else None.
+        mixed: True if batches may mix sites of even and odd degree.
+        in_class: True if a uniform field is part of the class whenever possible.
 
     Attributes:
-        graph: The bonds that are counted: of a coupling of several units as many side by side.
-        negative: Which couplings of these are below 0, (1 or samples, bonds).
-        units: How many bonds each site counts, those to a spin that is always +1 among them, (sites,).
-        fields: Bonds to that spin, below 0 where the field is, (1 or samples, sites); None where the class knows it.
-        used_tables: The first of the tables that sites look at, one for each parity of the degree, and the last plus
-            one.
-        by_degree: True if the class has no field and counts have more than three bits: sites of like degree stand
-            together.
-        first: Sites of the first sublattice, which come first in the order; 0 where the model is not bipartite.
-        observables: From the spins +1, those of the first sublattice and the unsatisfied bonds.
+        graph: The counted bonds; a coupling of several units has one parallel bond per unit.
+        negative: True where a bond's coupling is below 0, (1 or samples, bonds).
+        units: Number of bonds that each site counts, including those to a spin that is always +1, (sites,).
+        fields: Number of bonds to that spin, negative if the field is, (1 or samples, sites); None if the class has the
+            field.
+        used_tables: First and last plus one of the tables that sites use; there is one for each parity of the degree.
+        by_degree: True if sites are grouped by degree: the class has no field and counts have more than three bits.
+        first: Sites of the first sublattice, which come first in the order; 0 if the model is not bipartite.
+        observables: Observables from counts of spins +1, of spins +1 of the first sublattice and of unsatisfied bonds.
 
     Raises:
         InputError: for a model that cannot be replica-packed.
@@ -141,13 +141,13 @@ class ModelPlan:
 
 
 class ReplicaPlan(ModelPlan):
-    """A run of a model of one term."""
+    """Run of a model of one term."""
 
     def __init__(
         self, model: Ising, replicas: int, dynamics: Dynamics, largest_batch: int, costs: Costs | None = None,
         mixed: bool = False, in_class: bool = False,
     ) -> None:  # fmt: skip
-        shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # by many runs
+        shared = model.once(ModelPlan, largest_batch, costs, mixed, in_class)  # shared by many runs
         vars(self).update(vars(shared))
         self.model, self.replicas, self.dynamics = model, replicas, dynamics
         self.lanes = packing.lane_masks(replicas)
@@ -159,7 +159,7 @@ class ReplicaPlan(ModelPlan):
 
     @cached_property
     def phantoms(self) -> int:
-        """Unsatisfied phantom bonds that are counted with the bonds of the last colour."""
+        """Number of unsatisfied phantom bonds counted with the bonds of the last colour."""
         degree = self.units[self.last_colour]
         return int((self.classes.padded_degree(0) + degree % 2 - degree).sum()) // 2
 
@@ -169,7 +169,7 @@ class ReplicaPlan(ModelPlan):
         return CountedBonds(edges, negative, edges[:0], negative[:, :0], *self.lone, self.phantoms)
 
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
-        """Acceptance tables for one inverse temperature or each replica's (replicas,), and what they follow from."""
+        """Acceptance tables for one inverse temperature or each replica's (replicas,), and the limits behind them."""
         distinct, place = distinct_of(check_beta(beta, self.replicas))
         limits = self.limits(distinct)
         return build_tables(limits, place), limits
@@ -179,13 +179,13 @@ class ReplicaPlan(ModelPlan):
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
 
-WORD_BYTES: Final = 16  # of a site of 128 replicas
-MOST_UNITS: Final = 127  # of a site's couplings and field: beyond, local fields are faster where replicas are hot
-UNIT_BYTES: Final = 64  # of a bond, which stands there once for each unit of its coupling
+WORD_BYTES: Final = 16  # bytes of a site of 128 replicas
+MOST_UNITS: Final = 127  # most units of a site's couplings and field: beyond, local fields are faster for hot replicas
+UNIT_BYTES: Final = 64  # bytes of a bond, which is stored once for each unit of its coupling
 
 
 def suits(sizes: Sizes, _: int) -> bool:
-    """Returns whether couplings of one term have one magnitude in a uniform field, or are few units as their fields."""
+    """Return True for one term, with one magnitude of couplings and a uniform field, or few units of both."""
     if sizes.in_terms:
         return False
     if sizes.one_magnitude and sizes.one_field:
@@ -195,7 +195,7 @@ def suits(sizes: Sizes, _: int) -> bool:
     units, most = sizes.most_units, MOST_UNITS
     if units is None:
         return False
-    if sizes.one_magnitude:  # then fields may be as strong as bonds
+    if sizes.one_magnitude:  # fields may then be as strong as bonds
         most = max(most, min(MAX_DEGREE, 2 * sizes.largest_degree))
     return units <= most
 
@@ -211,7 +211,7 @@ REPLICA_PACKED: Final = Update(
 
 
 class TermPlan:
-    """A ``PackedRun`` of a model of two terms, of couplings of one magnitude in each and a uniform field."""
+    """A ``PackedRun`` of a model of two terms, each with couplings of one magnitude, and a uniform field."""
 
     by_degree = False
     starts = np.empty((1, 0), np.uint64)
@@ -241,7 +241,7 @@ class TermPlan:
         self.shape = (model.samples, len(self.lanes), model.sites, 2)
 
     def tables(self, beta: npt.ArrayLike) -> tuple[Tables, Limits]:
-        """Acceptance tables for inverse temperatures as ``check_betas`` takes them, and what they follow from."""
+        """Acceptance tables for inverse temperatures as in ``check_betas``, and the limits that they follow from."""
         distinct, place = distinct_of(check_betas(beta, self.replicas))
         limits = self.limits(distinct)
         return build_tables(limits, place), limits
@@ -251,10 +251,10 @@ class TermPlan:
         costs = self.classes.costs()[:, :, None]
         scaled = beta * self.model.quantum
         certain, thresholds = acceptance_of_terms(costs, scaled, self.dynamics.zero_acceptance)
-        return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # as kernels read them
+        return Limits(np.ascontiguousarray(certain), np.ascontiguousarray(thresholds))  # in the form that kernels read
 
 
-PackedRun: TypeAlias = ReplicaPlan | TermPlan  # a run whose state is replica-packed, whatever its energy is
+PackedRun: TypeAlias = ReplicaPlan | TermPlan  # run with a replica-packed state, for any energy
 
 
 def suits_terms(sizes: Sizes, _: int) -> bool:

@@ -1,1 +1,1 @@
-"""The site-packed update: a word holds 64 sites of one replica, for single lattices and few replicas."""
+"""Site-packed update: a word holds 64 sites of one replica, for single lattices and few replicas."""

@@ -28,14 +28,14 @@ from spinsim.model.ising import Ising
 from spinsim.packing import of_site_packed, unpacked_spins
 from spinsim.parallel.group import Group
 
-ROUND_WORDS: Final = 4  # words that are updated in the time of a replica's exchange
-SPLIT_GROUPS: Final = 2**13  # of a colour: from here on, starting threads costs less than a half-sweep
+ROUND_WORDS: Final = 4  # words updated in the time of a replica's exchange
+SPLIT_GROUPS: Final = 2**13  # groups of a colour from which starting threads costs less than a half-sweep
 
 
 def engine(
     model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None, slab: Slab | None = None
 ) -> CpuEngine:
-    """The engine of couplings of one magnitude and a uniform field on periodic lattices of even sides."""
+    """Create the engine of couplings of one magnitude and a uniform field on periodic lattices of even sides."""
     plan, pool = SitePlan(model, replicas, dynamics, slab and slab.layers), Threads(threads)
     sides = plan.sides
     full = np.full((replicas, 2), 2**64 - 1, np.uint64)
@@ -59,10 +59,10 @@ def engine(
 
 
 class SiteLattices:
-    """The words of a site-packed state and its signs in the form that kernels take.
+    """Words of a site-packed state and its signs, in the form for kernels.
 
-    Words are (samples, replicas, colours, words), signs (1 or samples, colour, slot, word), without slots where no
-    coupling is negative; ``sides`` and ``seams`` are as ``sweep_site`` takes them.
+    Words are (samples, replicas, colours, words). Signs are (1 or samples, colour, slot, word), without slots if no
+    coupling is negative. ``sides`` and ``seams`` are as in ``sweep_site``.
     """
 
     def __init__(self, plan: SitePlan, blocks: Blocks, group: Group | None) -> None:
@@ -75,7 +75,7 @@ class SiteLattices:
 
 
 def numbers_of(plan: SitePlan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Weights (numbers, sums) and constants (numbers,) by which ``Counts`` follow from what is counted."""
+    """Weights (numbers, sums) and constants (numbers,) that convert counted sums to ``Counts``."""
     numbers = np.array([one.in_order for one in plan.observables.all], np.int64)
     return np.ascontiguousarray(numbers[:, :-1]), np.ascontiguousarray(numbers[:, -1])
 
@@ -84,7 +84,7 @@ def counts(
     plan: SitePlan, blocks: Blocks, lattices: SiteLattices, threads: Threads, count_some: Callable[..., None],
     samples: slice | None = None,
 ) -> Counts:  # fmt: skip
-    """Energies and magnetisations of every replica, of all or some samples."""
+    """Energies and magnetisations of every replica, for all or some samples."""
     if blocks.parts == 1 and lattices.halo.group is None:
         begin, end, _ = (samples or slice(None)).indices(plan.shape[0])
         numbers = np.empty((3, end - begin, plan.replicas), np.int64)
@@ -94,7 +94,7 @@ def counts(
 
         threads.share_out(count_samples, end - begin, blocks.total if samples is None else 0)
         return Counts(*numbers)
-    assert samples is None  # noqa: S101  (whose rounds are never done sample by sample)
+    assert samples is None  # noqa: S101  (rounds are not done sample by sample here)
     names = plan.observables.sums
     lattices.halo.fetch(1)
     totals = np.zeros((len(names), blocks.parts, *plan.shape[:2]), np.int64)
@@ -110,7 +110,7 @@ def counts(
 
 
 def _counts_of(count_some: Callable[..., None], words: Words) -> Counts:
-    """``counts`` of words (samples, replicas, ...), which may be those of all samples several times."""
+    """Do ``counts`` for words (samples, replicas, ...), which may have all samples several times."""
     numbers = np.empty((3, *words.shape[:2]), np.int64)
     count_some(words.reshape(*words.shape[:3], -1), 0, numbers)
     return Counts(*numbers)
@@ -124,8 +124,8 @@ class SiteSweeper(CpuSweeper):
         self._plan, self._blocks, self.lattices = plan, blocks, lattices
         self._source = rng.split_seed(plan.dynamics.seed), plan.dynamics.rng_rounds
         self._wide = True if plan.has_field else None
-        self._tables: SiteTables  # of each replica
-        self._of_ladder: SiteTables  # of each temperature
+        self._tables: SiteTables  # tables of each replica
+        self._of_ladder: SiteTables  # tables of each temperature
         self._rounds: Callable[..., None] | None = None
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
@@ -133,7 +133,7 @@ class SiteSweeper(CpuSweeper):
         if np.ndim(beta) > 0:
             self._tables = plan.tables(check_beta(beta, plan.replicas)[None])
             return
-        self._tables = self._of_all  # as annealing does, again and again
+        self._tables = self._of_all  # annealing sets one temperature repeatedly
         self._lay_one(check_one_beta(beta) * plan.model.quantum)
 
     @cached_property
@@ -167,7 +167,7 @@ class SiteSweeper(CpuSweeper):
         sweep(np.uint64(half_sweep), count, (*colours, part, self._blocks.parts), self._wide)
 
     def _prepared(self, sample: int, replica: int) -> Callable[..., None]:
-        """The kernel with what stays the same as long as the tables do."""
+        """Return the kernel with the arguments that stay while the tables stay."""
         mine, lattices = slice(replica, replica + 1), self.lattices
         prepared: Callable[..., None] = sweep_site.given(
             lattices.words[sample, replica], lattices.halo.of(sample, replica), lattices.sides, lattices.seams,
@@ -177,7 +177,7 @@ class SiteSweeper(CpuSweeper):
         return prepared
 
     def words_of_round(self, sweeps: int) -> int | None:
-        """None where threads share a lattice in each half-sweep, or slabs do."""
+        """Return the cost of a round; None if threads or slabs share a lattice in each half-sweep."""
         if self._blocks.parts > 1 or self.lattices.halo.group is not None:
             return None
         return max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
@@ -189,7 +189,7 @@ class SiteSweeper(CpuSweeper):
     def temper_kept(
         self, tempering: CpuTempering, times: Times, half_sweep: int, count: int, words: Words, exchanges: Exchange
     ) -> None:
-        """Do the rounds of ``times`` again and again, as ``KeptWords`` says."""
+        """Do the rounds of ``times`` repeatedly, as ``KeptWords`` describes."""
         every = slice(0, self._plan.model.samples)
         self._temper(tempering, times, half_sweep, every, count, words, exchanges)
 

@@ -1,7 +1,7 @@
-"""Site-packed spins on a GPU: warps share a lattice tile by tile, and stay for many half-sweeps.
+"""Site-packed spins on a GPU: warps share a lattice by tiles, and run for many half-sweeps.
 
-The state has the layout of the CPU's, read as 128-bit words. A slab of a lattice sees layers beyond its first and its
-last one: its own, copies that others give, or those in their memory.
+The state has the CPU's layout, read as 128-bit words. A slab of a lattice reads layers before its first and after its
+last one: its own layers, copies from other slabs, or layers in their memory.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ SHARE: Final = struct_type(columns=np.uint32, tiles=np.uint32, across=DIVISOR, w
 
 
 def divisor(number: int) -> tuple[int, int]:
-    """A ``DIVISOR``: a number and the inverse by which the kernels divide."""
+    """Return a ``DIVISOR``: a number and its inverse, by which kernels divide."""
     return number, (2**32 // number + 1) % 2**32
 
 
@@ -82,27 +82,27 @@ COLOURS: Final = 2
 
 
 def edge_of(plan: SitePlan) -> int:
-    """Groups of a colour in a layer."""
+    """Number of groups of a colour in a layer."""
     return plan.layer // LANES
 
 
 class Halo:
-    """The layers beside a lattice where they are: in its own memory or, of a slab, in that of other GPUs.
+    """Layers beside a lattice, in place: in its own memory or, for a slab, in the memory of other GPUs.
 
-    ``flags`` are how slabs wait for each other within a kernel; memory that is ``kept`` stays open as long as this.
+    Slabs wait for each other within a kernel by ``flags``. The memory in ``kept`` stays open as long as this object.
     """
 
-    is_copied = False  # True if layers have to be fetched before each half-sweep
+    is_copied = False  # True if layers must be fetched before each half-sweep
 
     def __init__(self, layers: npt.NDArray[np.void], flags: Flags | None = None, kept: Sequence[Reached] = ()) -> None:
         self.record, self.flags, self._kept = layers, flags, kept
 
     def fetch(self, colour: int) -> None:
-        """Queue getting the present layers of a colour; all slabs do so at once."""
+        """Queue getting the present layers of a colour; all slabs must call this at once."""
 
 
 class CopiedHalo(Halo):
-    """Copies of the layers beside a slab, which other slabs give."""
+    """Copies of the layers beside a slab, received from other slabs."""
 
     is_copied = True
 
@@ -121,10 +121,10 @@ class CopiedHalo(Halo):
 
 
 class Flags:
-    """Half-sweeps for which the edges of slabs are done, each of which tells those beside it.
+    """Numbers of half-sweeps for which the edges of slabs are done; each slab informs its neighbours.
 
-    ``own`` is uint32 (3, lattices) in this GPU's memory, where the slabs before and after tell theirs, and where this
-    one counts; ``before`` and ``after`` are addresses of the like of these slabs.
+    ``own`` is uint32 (3, lattices) in this GPU's memory: a row for the slab before, a row for the slab after, and a row
+    of own counts. ``before`` and ``after`` are the addresses of these slabs' arrays.
     """
 
     def __init__(self, own: Any, before: int, after: int) -> None:
@@ -134,14 +134,14 @@ class Flags:
         self._done = 0
 
     def next(self, half_sweeps: int) -> tuple[int, ...]:
-        """Members of a ``SLAB_BARRIER``, but its first and last, for a launch of so many half-sweeps."""
+        """Members of a ``SLAB_BARRIER``, without its first and last, for a launch of ``half_sweeps`` half-sweeps."""
         done = self._done
         self._done = (done + half_sweeps) % 2**32
         return *self._addresses, done
 
 
 def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> npt.NDArray[np.void]:
-    """The last layers of one slab and the first ones of another, each of which is an address and a number of groups."""
+    """Last layers of one slab and first layers of another; a slab is given by its address and number of groups."""
     (start, groups), (next_start, next_groups) = before, after
     last = tuple(start + 16 * (groups * (colour + 1) - edge_of(plan)) for colour in range(COLOURS))
     first = tuple(next_start + 16 * next_groups * colour for colour in range(COLOURS))
@@ -149,7 +149,7 @@ def _within(plan: SitePlan, before: tuple[int, int], after: tuple[int, int]) -> 
 
 
 def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> Halo:
-    """The layers beside spins, which of a slab are an array of ``shared``: all slabs make theirs at once."""
+    """Layers beside spins. The spins of a slab must be a ``shared`` array; all slabs must call this at once."""
     if group is None:
         whole = present.data.ptr, plan.groups
         return Halo(_within(plan, whole, whole))
@@ -161,7 +161,7 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     group.ring(*[np.array([plan.groups])] * 2, *groups)
     group.ring(mine, mine, *sides)
     spins, flags = ([reach(queue.device, mine[k], side[k]) for side in sides] for k in range(2))
-    fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride serves both sides
+    fits = lattices == 1 or all(side[0] == plan.groups for side in groups)  # one stride must fit both sides
     near = [side for side in (*spins, *flags) if side is not None]
     if group.sum(np.array([fits and len(near) == 4], np.int64))[0] == group.size:
         before, after, *tells = (side.address for side in near)
@@ -170,13 +170,13 @@ def halo_of(plan: SitePlan, present: Any, queue: Queue, group: Group | None) -> 
     return CopiedHalo(plan, present, group)
 
 
-DRAW_THREADS: Final = 256  # of a block that draws signs
-COUNT_THREADS: Final = 256  # of a block that counts
-COUNT_BLOCKS: Final = 4  # on one multiprocessor
+DRAW_THREADS: Final = 256  # threads of a block that draws signs
+COUNT_THREADS: Final = 256  # threads of a counting block
+COUNT_BLOCKS: Final = 4  # counting blocks on one multiprocessor
 
 
 class SiteLattices:
-    """The state of a site-packed run, and what kernels read of its model; ``group`` has its slabs, if it is cut."""
+    """State of a site-packed run, and its model as kernels read it; ``group`` has the slabs of a cut lattice."""
 
     replica_axis = 1
 
@@ -205,14 +205,14 @@ class SiteLattices:
         self.present[..., -1, :] &= cupy.asarray(packing.lane_masks(plan.lanes)[-1])
         self.halo = halo_of(plan, self.present, queue, group)
         self.geometry = self._slab() if self.fills_groups else self.any_rows
-        self.kind = "Slab" if self.fills_groups else "AnyRows"  # of its geometry
+        self.kind = "Slab" if self.fills_groups else "AnyRows"  # type of its geometry
         stride = 4 * self.dimension * plan.groups if len(self._signs) > 1 else 0
         signs = record(SIGNS, negative=self._signs, stride=stride)
         self.arguments = {"state": self.present, "slab": self.geometry, "halo": self.halo.record, "signs": signs}
 
     @property
     def width(self) -> int:
-        """Groups in a row, where rows fill them."""
+        """Number of groups in a row, if rows fill groups."""
         return self.in_row // LANES
 
     def _slab(self) -> npt.NDArray[np.void]:
@@ -223,7 +223,7 @@ class SiteLattices:
 
     @cached_property
     def any_rows(self) -> npt.NDArray[np.void]:
-        """The geometry of a whole lattice, wherever its rows begin."""
+        """Geometry of a whole lattice, for rows that may begin anywhere in words."""
         masks, repeating = seams_of(self.plan.sides)
         self._masks = cupy.asarray(np.ascontiguousarray(masks[..., :repeating].transpose(0, 2, 1)))
         return record(
@@ -232,7 +232,7 @@ class SiteLattices:
         )  # fmt: skip
 
     def _signs_of_model(self) -> Any:
-        """Signs of couplings as layouts/site_packed.py has them: drawn here, or copied where the host has couplings."""
+        """Signs of couplings as in layouts/site_packed.py: drawn here, or copied if the host has couplings."""
         plan, drawn, lattice = self.plan, self.plan.model.drawn, self.plan.model.lattice
         if not plan.is_signed:
             return cupy.empty(0, cupy.uint64)
@@ -248,7 +248,7 @@ class SiteLattices:
         return signs
 
     def _start_slabs(self, lanes: Any) -> None:
-        """Begin at random where words do not follow one another as those of the whole lattice do."""
+        """Set random spins if the words of a slab are not contiguous in the whole lattice."""
         plan = self.plan
         for sample, replica, colour in np.ndindex(*plan.shape[:3]):
             words, first = self.present[sample, replica, colour], plan.all_groups * colour + plan.first_group
@@ -258,7 +258,7 @@ class SiteLattices:
 
     @cached_property
     def _count(self) -> tuple[Launch, int]:
-        """The counting kernel and how many of its blocks share a lattice."""
+        """Counting kernel, and the number of its blocks that share a lattice."""
         expression = instance("count_site", self.dimension, self.is_signed, self.kind)
         launch = Launch(self._queue.device, "measuring/count_site_packed.cu", expression, {
             **{name: self.arguments[name] for name in ("state", "halo", "signs")}, "lattice": self.geometry,
@@ -268,7 +268,7 @@ class SiteLattices:
         return launch, min(most, -(-self.plan.groups // COUNT_THREADS))
 
     def add(self, to: tuple[int, ...]) -> None:
-        """Queue adding spins +1, unsatisfied bonds and, where a third address is given, the spins +1 of colour 0."""
+        """Queue adding spins +1, unsatisfied bonds and, given a third address, spins +1 of colour 0."""
         up, unsatisfied, up_first = (*to, 0)[:3]
         samples, replicas = self.plan.shape[:2]
         self.halo.fetch(1)
@@ -294,7 +294,7 @@ class SiteLattices:
         return of_site_packed(self.present[sample, replica].get(), self.plan.sides)
 
     def copied_bits(self, sample: int, replica: int) -> Callable[[], Bits]:
-        """Copy a lattice within the GPU's memory, where there is room, and return what reads the copy as bits."""
+        """Copy a lattice within GPU memory, if it fits, and return a function that reads the copy as bits."""
         try:
             words = self.present[sample, replica].copy()
         except cupy.cuda.memory.OutOfMemoryError:
@@ -302,9 +302,9 @@ class SiteLattices:
         return lambda: of_site_packed(cupy.asnumpy(words), self.plan.sides)
 
 
-COMPARE_BLOCKS: Final = 8  # on one multiprocessor
-TILES_A_THREAD: Final = 16  # of rows of a column of words
-MOST_WORDS: Final = 2**20  # of 128 sites that a block compares
+COMPARE_BLOCKS: Final = 8  # comparing blocks on one multiprocessor
+TILES_A_THREAD: Final = 16  # tiles of rows per thread, in a column of words
+MOST_WORDS: Final = 2**20  # most words of 128 sites compared by a block
 
 
 def compare_lattices(comparison: Compared, lattices: SiteLattices) -> Comparison:
@@ -315,7 +315,7 @@ def compare_lattices(comparison: Compared, lattices: SiteLattices) -> Comparison
 
 
 class LatticeCounting(Counting):
-    """Counts where copies differ, by whole words, row by row."""
+    """Counts the items at which copies differ, by whole words, row by row."""
 
     def __init__(self, comparison: Compared, part_sums: PartSums, lattices: SiteLattices) -> None:
         self._comparison, self._part_sums, self._words = comparison, part_sums, 2 * lattices.plan.groups
@@ -349,7 +349,7 @@ class LatticeCounting(Counting):
         return min(-(-self._words // COMPARE_THREADS), max(fill, -(-self._words // MOST_WORDS)), 65535)
 
     def queue_totals(self, stream: Any, state: Any, pairs: Struct, totals: Struct, count: int, words: int) -> None:
-        """Queue the overlaps or, where all is asked for, the link overlaps of all samples."""
+        """Queue the overlaps or, in a full comparison, the link overlaps of all samples."""
         compared, samples = self._comparison.pairs, self._comparison.model.samples
         same = totals["links" if self._comparison.full else "overlap"]
         for first in range(0, count * samples if compared else 0, GRID_LIMIT):
@@ -369,15 +369,15 @@ class LatticeCounting(Counting):
 
 
 THREADS: Final = 128
-BLOCKS: Final = 4  # on one multiprocessor, where its shared memory allows it
+BLOCKS: Final = 4  # blocks on one multiprocessor, if its shared memory suffices
 WARP: Final = 32
-MOST_ACROSS: Final = 64  # tiles side by side, so that a block can wait for all blocks beside it
-UPDATES_A_LAUNCH: Final = 2**37  # so that a launch stays well below a second
+MOST_ACROSS: Final = 64  # most tiles per layer, so that a block can wait for all neighbouring blocks
+UPDATES_A_LAUNCH: Final = 2**37  # so that a launch takes well below a second
 HALF_SWEEPS_A_LAUNCH: Final = 2000
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int, slab: Slab | None = None) -> CudaEngine:
-    """The engine of couplings of one magnitude and a uniform field on periodic lattices of even sides."""
+    """Create the engine of couplings of one magnitude and a uniform field on periodic lattices of even sides."""
     plan, queue = SitePlan(model, replicas, dynamics, slab and slab.layers), Queue(device, dynamics)
     check_grid(model.samples, replicas)
     with queue.here():
@@ -406,15 +406,15 @@ class Share(NamedTuple):
     """Tiles of a lattice and the warps that share them."""
 
     record: npt.NDArray[np.void]  # tiles, as the kernel reads them
-    tiles: int  # tiles that are taken by ticket, which are all but the edges
+    tiles: int  # tiles taken by ticket, which are all but the edges
     edges: int  # tiles that touch other slabs, which are taken first
-    layers: int  # layers of a tile that a thread takes: 1 where each warp has one tile, else 2
-    blocks: int  # thread blocks that take them
-    reach: int  # how far before and behind a block those are whose tiles touch its own, where each warp has one tile
+    layers: int  # layers of a tile that a thread takes: 1 if each warp has one tile, else 2
+    blocks: int  # thread blocks that take the tiles
+    reach: int  # largest distance between blocks with touching tiles, if each warp has one tile
 
 
 def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
-    """Tiles for all warps, where ``blocks`` blocks can be resident on each of the multiprocessors."""
+    """Divide tiles among all warps, if ``blocks`` blocks can be resident on each multiprocessor."""
     width, height, depth = lattices.width, lattices.height, lattices.depth
     layer, layers = (width * height, depth) if lattices.dimension == 3 else (width, height)
     columns = math.gcd(layer, WARP)
@@ -435,7 +435,7 @@ def share_out(lattices: SiteLattices, blocks: int, processors: int) -> Share:
 
 
 def tables_record(plan: SitePlan, tables: list[Any]) -> npt.NDArray[np.void]:
-    """Addresses of tables, which the caller keeps."""
+    """Record of the addresses of tables; the caller must keep the tables."""
     always, planes, thresholds = tables
     stride = plan.replicas if len(always) > 1 else 0
     return record(UNIFORM_TABLES, always=always, planes=planes, thresholds=thresholds, stride=stride)
@@ -447,7 +447,7 @@ def half_sweeps_a_launch(plan: SitePlan) -> int:
 
 
 class SharedSweeps:
-    """Sweeps at the temperatures of tables, by as many blocks as the device holds at once."""
+    """Sweeps at the temperatures of tables, by as many blocks as are resident on the device."""
 
     def __init__(self, queue: Queue, lattices: SiteLattices, tables: list[Any], kind: Kind) -> None:
         self._stream, self._plan, self._count = queue.stream, lattices.plan, lattices.count
@@ -502,7 +502,7 @@ class SharedSweeps:
         if share.layers > 1:
             draws = share.tiles + min(share.edges, share.blocks * (THREADS // WARP))
             self._drawn = (self._drawn + several * draws) % 2**32
-        together = 1 if share.layers == 1 else share.blocks  # that arrive at one count
+        together = 1 if share.layers == 1 else share.blocks  # blocks that arrive at one count
         self._arrivals = (self._arrivals + (several - 1) * together) % 2**32
 
 
@@ -512,7 +512,8 @@ Sweeps = SharedSweeps | RowSweeps | WordSweeps | SpreadSweeps
 class SiteSweeper(CudaSweeper):
     """A ``CudaSweeper`` of site-packed words.
 
-    A launch takes many measurements of replicas that are alone, and one step of a round of tempering of several.
+    For a single replica per sample, one launch takes many measurements; for several, it takes one step of a tempering
+    round.
     """
 
     def __init__(self, queue: Queue, lattices: SiteLattices, counting: CudaCounting) -> None:
@@ -529,7 +530,7 @@ class SiteSweeper(CudaSweeper):
     def set_ladder(self, places: ReplicaPlaces) -> None:
         plan, beta = self._plan, places.ladder.beta
         classes, parts = 2**plan.classes.bits, plan.shape[:2]
-        of_one = plan.tables(np.zeros((1, 1)))  # at any temperature: for its shapes and types
+        of_one = plan.tables(np.zeros((1, 1)))  # any temperature: only shapes and types are used
         always, planes, thresholds = arrays = [cupy.empty((*parts, *a.shape[2:]), a.dtype) for a in of_one]
         self._sweeps, self.rounds = self._sweeps_at(arrays, plan.kind(beta)), None
         is_alone = plan.replicas == 1 and isinstance(self._sweeps, WordSweeps | SpreadSweeps)
@@ -543,7 +544,7 @@ class SiteSweeper(CudaSweeper):
         })  # fmt: skip
 
     def _sweeps_at(self, tables: list[Any], kind: Kind) -> Sweeps:
-        lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold addresses alone
+        lattices, plan, self._tables = self._lattices, self._plan, tables  # records hold only addresses
         alone = fits_block(plan.groups)
         is_small = alone or fits_gpu(plan.groups, self.tasks, self._queue.device)
         if lattices.fills_groups and not (is_small and plan.groups == plan.all_groups):

@@ -1,4 +1,4 @@
-"""Sweeps of site-packed lattices on a GPU where rows begin anywhere in words: blocks share a lattice group by group."""
+"""Sweeps of site-packed lattices on a GPU for rows that begin anywhere in words: blocks share a lattice by groups."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.moves.metropolis.classes import LATTICE_BARRIER, Kind
 
-BLOCKS: Final = 4  # on one multiprocessor
+BLOCKS: Final = 4  # blocks on one multiprocessor
 
 
 def launches(half_sweeps: int, half_sweep: int, most: int) -> Iterator[tuple[int, int]]:
-    """Half-sweeps of each launch, at most so many, and the number of its first one."""
+    """Yield the number of half-sweeps of each launch, at most ``most``, and the number of its first half-sweep."""
     for first in range(half_sweep, half_sweep + half_sweeps, most):
         yield min(most, half_sweep + half_sweeps - first), first
 
 
 class Swept(NamedTuple):
-    """Lattices that are swept at the temperatures of tables, wherever their rows begin."""
+    """Lattices swept at the temperatures of tables, for rows that may begin anywhere in words."""
 
     queue: Queue
-    arguments: dict[str, Any]  # of kernels, those that say what is swept: ``state``, ``rows``, ``signs`` and ``tables``
-    shape: tuple[int, ...]  # of the state, (samples, replicas, colours, groups, halves)
-    rule: tuple[int, bool, bool]  # dimension, and if there are signs and a field
+    arguments: dict[str, Any]  # kernel arguments of the lattices: ``state``, ``rows``, ``signs`` and ``tables``
+    shape: tuple[int, ...]  # shape of the state, (samples, replicas, colours, groups, halves)
+    rule: tuple[int, bool, bool]  # dimension, True with signs, True in a field
     kind: Kind
-    most: int  # half-sweeps of a launch
+    most: int  # most half-sweeps of a launch
 
     def ready(self, file: str, name: str, **own: Any) -> Launch:
-        """A kernel of half-sweeps with all arguments; ``own`` are those that it has besides."""
+        """Return a kernel of half-sweeps with all arguments; ``own`` are its additional ones."""
         return self.ready_for(file, name, half_sweep=np.uint64(0), half_sweeps=np.uint32(1), **own)
 
     def ready_for(self, file: str, name: str, **own: Any) -> Launch:
-        """A kernel of anything that sweeps, likewise."""
+        """Return any kernel that sweeps, with the same arguments."""
         queue, expression = self.queue, instance(name, *self.rule, int(self.kind), self.queue.rng_rounds)
         return Launch(queue.device, file, expression, {
             **self.arguments, "first_sample": queue.first_sample, "first_replica": queue.first_block,
@@ -46,7 +46,7 @@ class Swept(NamedTuple):
 
 
 class RowSweeps:
-    """Sweeps by as many blocks of so many threads as the device holds at once."""
+    """Sweeps by as many blocks of ``threads`` threads as are resident on the device."""
 
     def __init__(self, swept: Swept, threads: int) -> None:
         queue, (samples, replicas, _, groups, _) = swept.queue, swept.shape

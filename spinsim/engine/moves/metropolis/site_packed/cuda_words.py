@@ -1,4 +1,4 @@
-"""Sweeps of site-packed lattices on a GPU by a thread for each word of 32 sites, where threads would be too few."""
+"""Sweeps of site-packed lattices on a GPU with a thread for each word of 32 sites, if there are too few groups."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from spinsim.engine.moves.metropolis.site_packed.cuda_rows import Swept, launche
 FILE: Final = "metropolis/site_packed_words.cu"
 MEASURING: Final = "tempering/measure_words.cu"
 SCRATCH: Final = struct_type(words=ADDRESS, most=SIZE)
-WORD_THREADS: Final = 256  # of a block that has a lattice for itself, at most
-SHARED_THREADS: Final = 128  # of one that has several
-MOST_TOGETHER: Final = SHARED_THREADS // WORDS  # lattices of a block
+WORD_THREADS: Final = 256  # most threads of a block with one lattice
+SHARED_THREADS: Final = 128  # threads of a block with several lattices
+MOST_TOGETHER: Final = SHARED_THREADS // WORDS  # most lattices of a block
 
 
 def fits_block(groups: int) -> bool:
@@ -36,7 +36,7 @@ def fits_block(groups: int) -> bool:
 
 
 def blocks_of_several(swept: Swept) -> tuple[tuple[int, int, int], int]:
-    """Grid and threads of a block where blocks have one small lattice or several."""
+    """Grid, and threads of a block, for blocks with one small lattice or several."""
     samples, replicas, _, groups, _ = swept.shape
     words, lattices = WORDS * groups, samples * replicas
     together = max(1, SHARED_THREADS // words)
@@ -66,7 +66,7 @@ class WordSweeps:
 
 
 class SpreadSweeps:
-    """Sweeps of few lattices by all of the GPU."""
+    """Sweeps of few lattices by the whole GPU."""
 
     def __init__(self, swept: Swept) -> None:
         self._stream, self._most, self._grid = swept.queue.stream, swept.most, blocks_of_one(swept)
@@ -82,7 +82,7 @@ class SpreadSweeps:
 
 
 class MeasuredWords(LaunchedRounds):
-    """Rounds of one replica of each sample, with measurements between them: at one temperature nothing is exchanged."""
+    """Rounds of a single replica per sample, with measurements in between; one temperature needs no exchange."""
 
     counts_in_sweeps = True
 
@@ -99,14 +99,14 @@ class MeasuredWords(LaunchedRounds):
             return
         self._grid, self._threads = blocks_of_one(swept), SPREAD_THREADS
         self._dated, numbers = DatedWords((*swept.shape[:-1], WORDS)), MOST_AT_ONCE + 1
-        self._added = cupy.zeros((samples, numbers, 2), cupy.uint64)  # the record holds addresses alone
+        self._added = cupy.zeros((samples, numbers, 2), cupy.uint64)  # the record holds only addresses
         scratch = record(SCRATCH, words=self._added, most=numbers)
         self._launch = swept.ready_for(
             MEASURING, "measure_spread", dated=self._dated.array, date=np.uint32(0), scratch=scratch, **given
         )
 
     def _start(self, count: int, half_sweeps: int, **arguments: Any) -> None:
-        del arguments["first_round"]  # of exchanges
+        del arguments["first_round"]  # only used by exchanges
         if not self._is_small:
             arguments["date"] = self._dated.advance(half_sweeps)
         self._launch(self._queue.stream, self._grid, self._threads, not self._is_small, **arguments)

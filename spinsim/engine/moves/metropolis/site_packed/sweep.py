@@ -3,11 +3,11 @@
 Arguments that kernels share:
 
     state      uint64 (colour, word) of a replica, changed in place
-    halo       the layers before and after it, as ``Halo.of`` has them
+    halo       the layers before and after it, from ``Halo.of``
     sides      sites of a colour in a row, rows in a plane, planes (1 for a square lattice)
     seams      masks of the lanes at sides, and the groups after which they repeat
     signs      uint64 (colour, slot, word), or of size 0 where no coupling is negative
-    wide       True where the class has the spin, as there is a field; None leaves this out of the machine code
+    wide       True if the class has the spin, in a field; None leaves this out of the machine code
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COUNT_BITS: Final = 3
 
 @part
 def spread(rows):  # type: ignore[no-untyped-def]
-    """Bits (rows, classes), 0 or all ones, as words of both halves."""
+    """Convert bits (rows, classes), 0 or all ones, to words of both halves."""
     words = np.empty((rows.shape[0], rows.shape[1], 2), np.uint64)
     for i in range(rows.shape[0]):
         for c in range(rows.shape[1]):
@@ -47,7 +47,7 @@ def spread(rows):  # type: ignore[no-untyped-def]
 
 @part
 def rules_of(always, planes, thresholds):  # type: ignore[no-untyped-def]
-    """The rows of ``SiteTables`` (replicas or temperatures, ...) as the steps take them, the same in all lanes."""
+    """Convert ``SiteTables`` (replicas or temperatures, ...) to the form of the steps, equal in all lanes."""
     count, classes = thresholds.shape
     own = np.empty((count, classes, 2 * WORD), np.uint64)
     for k in range(count):
@@ -67,7 +67,7 @@ def flip(first, n, own, w):  # type: ignore[no-untyped-def]
 
 @part
 def work_of(sides, groups):  # type: ignore[no-untyped-def]
-    """Scratch, numbers of a batch's groups, and a window."""
+    """Allocate scratch, numbers of a batch's groups, and a window."""
     return scratch_of(WIDE_WORDS), np.empty(BATCH, np.int64), window_of(sides, groups)
 
 
@@ -75,7 +75,7 @@ def work_of(sides, groups):  # type: ignore[no-untyped-def]
 def sweep_lattice(  # type: ignore[no-untyped-def]
     work, state, halo, sides, seams, signs, rule, number, source, half_sweep, sweeps, share, wide
 ):
-    """``sweep_site`` with scratch and a row of ``rules_of``."""
+    """Do ``sweep_site`` with scratch and a row of ``rules_of``."""
     (w, tail, site, lane), numbers, (window, served) = work
     (certain, bits, own), (block, (k0, k1), rounds) = rule, source
     used = np.full(2, ALL)
@@ -107,7 +107,7 @@ def sweep_lattice(  # type: ignore[no-untyped-def]
                             n, certain, bits, own, used, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
                         )
                     flip(first, n, mine, w)
-            if stop == groups:  # lanes that are no sites draw after those that are, and stay 0
+            if stop == groups:  # lanes without sites draw after the others, and stay 0
                 for half in range(2):
                     mine[2 * (groups - 1) + half] &= in_use(2 * (groups - 1) + half, lanes)
             half_sweep += ONE
@@ -122,7 +122,7 @@ def sweep_site(  # type: ignore[no-untyped-def]
     Args:
         tables: ``always``, ``planes`` and ``thresholds`` of this replica, each with one row of ``SiteTables``.
         number: Counter word 0 of the first group.
-        source, share: As ``sweep_and_tally`` takes them, ``share`` of the groups of a colour.
+        source, share: As in ``sweep_and_tally``; ``share`` selects groups of a colour.
     """
     certain, bits, own = rules_of(*tables)
     work, rule = work_of(sides, state.shape[1] // 2), (certain[0], bits[0], own[0])
@@ -134,15 +134,15 @@ def temper_lattices(  # type: ignore[no-untyped-def]
     sides, seams, signs, weights, wide, ladder, source, tables, state, place, attempts, accepts, trips, last_end,
     first, first_in_run, half_sweep, before, rounds, sweeps, times, words, exchanges,
 ):  # fmt: skip
-    """Sweep all replicas of consecutive samples, exchange temperatures, and so on.
+    """Repeatedly sweep all replicas of consecutive samples and exchange temperatures.
 
     Args:
-        signs: Of all samples, or of one that stands for all.
+        signs: Signs of all samples, or one sample's signs for all.
         weights: |J| and h, in quanta.
         ladder: ``Ladder.steps`` and copies.
         tables: ``SiteTables`` with a row for each temperature.
         state, place, ...: State (samples, replicas, colours, words) and ``Exchange`` of the samples, changed in place.
-        first, first_in_run, times, words, exchanges: As ``temper_samples`` of replica-packed words takes them.
+        first, first_in_run, times, words, exchanges: As in ``temper_samples`` of replica-packed words.
     """
     (steps, copies), (key, rng_rounds), (magnitude, field) = ladder, source, weights
     certain, bits, own = rules_of(*tables)
@@ -157,7 +157,7 @@ def temper_lattices(  # type: ignore[no-untyped-def]
                 halo, rule = (lattice, lattice, lanes - layer), (certain[t], bits[t], own[t])
                 block = rng.counter_block(np.uint64(number), np.uint64(r)), key, rng_rounds
                 sweep_lattice(work, lattice, halo, sides, seams, negative, rule, 0, block, now, sweeps, share, wide)
-                if steps.shape[0]:  # up to a constant, which no exchange knows
+                if steps.shape[0]:  # up to a constant, which cancels in exchanges
                     counted = count_lattice(work[0][0], work[2], lattice, halo, sides, seams, negative, 0, 1)
                     energy[r, 0] = 2 * (magnitude * counted[1] - field * counted[0])
             exchange(energy, steps, copies, before + done, number, key, rng_rounds,

@@ -1,4 +1,4 @@
-"""The site-packed update, for periodic lattices of even sides: its run, memory and counters."""
+"""Site-packed update, for periodic lattices of even sides: its run, memory and counters."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from spinsim.packing import Packing
 
 
 class SiteTables(NamedTuple):
-    """Thresholds of every replica, the same in all lanes, of each sample or, of length 1, of all: of even degrees."""
+    """Thresholds of every replica, equal in all lanes, for each sample or, with length 1, all; even degrees only."""
 
-    always: npt.NDArray[np.uint32]  # ``[sample, replica, class]``: all bits where no random number is needed
-    planes: npt.NDArray[np.uint32]  # ``[sample, replica, plane, class]``: bit ``63 - plane`` in every bit
+    always: npt.NDArray[np.uint32]  # ``[sample, replica, class]``: all bits set if no random number is needed
+    planes: npt.NDArray[np.uint32]  # ``[sample, replica, plane, class]``: bit ``63 - plane``, repeated in all bits
     thresholds: npt.NDArray[np.uint64]  # ``[sample, replica, class]``: the thresholds of acceptance.py
 
 
 def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acceptance: float) -> SiteTables:
-    """The tables for ``beta`` (1 or samples, replicas): inverse temperature times the quantum of each replica."""
+    """Build the tables for ``beta`` (1 or samples, replicas), each replica's inverse temperature times the quantum."""
     always, threshold = acceptance(classes.costs[0], beta[..., None], zero_acceptance)
     shift = np.arange(63, 63 - PLANES, -1, dtype=np.uint64)[:, None]
     bits = (threshold[..., None, :] >> shift & np.uint64(1)).astype(np.uint32)
@@ -40,23 +40,23 @@ def build_site_tables(classes: Classes, beta: npt.NDArray[np.float64], zero_acce
 
 
 class SitePlan:
-    """A site-packed run of a model.
+    """Site-packed run of a model.
 
     Args:
-        model: Couplings of one magnitude and a uniform field on a periodic lattice of even sides.
-        layers: The rows or, in three dimensions, planes of a slab of the lattice, an even number from an even one on,
-            whose sites fill groups; None for the whole lattice.
+        model: Model with couplings of one magnitude and a uniform field, on a periodic lattice of even sides.
+        layers: Rows or, in three dimensions, planes of a slab of the lattice: an even number, from an even one on,
+            whose sites fill groups. None for the whole lattice.
 
     Attributes:
-        shape: Of the packed state, (samples, replicas, colours, groups, 2).
-        groups: Groups of 128 lanes of one colour in the slab.
-        layer: Sites of a colour in a layer.
-        lanes: Sites of a colour in the slab.
-        first_group: Number of the slab's first group among those of one colour of the lattice.
-        all_groups: Groups of one colour of the lattice.
-        rows: Of the slab, among those of all planes of the lattice.
-        observables: From the spins +1, those of the first sublattice, which is colour 0, and the unsatisfied bonds; a
-            bond belongs to the slab that has its site of colour 0.
+        shape: Shape of the packed state, (samples, replicas, colours, groups, 2).
+        groups: Number of groups of 128 lanes of one colour in the slab.
+        layer: Number of sites of a colour in a layer.
+        lanes: Number of sites of a colour in the slab.
+        first_group: Number of the slab's first group among all groups of one colour of the lattice.
+        all_groups: Number of groups of one colour of the lattice.
+        rows: Rows of the slab, numbered through all planes of the lattice.
+        observables: Observables from counts of spins +1, of spins +1 of the first sublattice (colour 0) and of
+            unsatisfied bonds. A bond belongs to the slab with its site of colour 0.
     """
 
     colours = 2
@@ -87,11 +87,11 @@ class SitePlan:
         return build_signs(self.model, self.rows)
 
     def tables(self, beta: npt.NDArray[np.float64]) -> SiteTables:
-        """The tables of replicas at inverse temperatures (1 or samples, replicas)."""
+        """Return the tables of replicas at inverse temperatures (1 or samples, replicas)."""
         return build_site_tables(self.classes, beta * self.model.quantum, self.dynamics.zero_acceptance)
 
     def limits(self, beta: npt.NDArray[np.float64]) -> Limits:
-        """Limits that decide flips at inverse temperatures ``beta``, of even degrees alone."""
+        """Limits that decide flips at inverse temperatures ``beta``, for even degrees only."""
         costs = self.classes.costs[:1, :, None]
         return Limits(*acceptance(costs, beta * self.model.quantum, self.dynamics.zero_acceptance))
 
@@ -100,14 +100,14 @@ class SitePlan:
 
 
 def needed_bytes(sizes: Sizes, replicas: int) -> int:
-    """Memory that a run takes at most: it has no adjacency, and two signs for each bond unless couplings are equal.
+    """Upper limit of a run's memory: no adjacency, and two signs for each bond unless couplings are equal.
 
-    Of a lattice whose bonds are not listed lowest states are held as bits.
+    For a lattice without a bond list, lowest states are held as bits.
     """
     bonds, sites, samples = sizes.bonds, sizes.sites, sizes.samples
     if bonds > MOST_LISTED:
         signs = 0 if sizes.one_coupling else samples * bonds // 4
-        return signs + samples * (sites // 2 + replicas * (3 * sites // 8 + 512))  # the state, and two copies to save
+        return signs + samples * (sites // 2 + replicas * (3 * sites // 8 + 512))  # state, and two copies for saving
     drawn = 0 if sizes.one_coupling else bonds * (8 + 8 * samples)
     return bonds * 24 + drawn + samples * (sites * 4 + replicas * (sites // 8 + 512))
 
@@ -125,6 +125,6 @@ UPDATE: Final = Update(
 
 
 def sides_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Sites of a colour in a row, rows in a plane and planes of a lattice of these sides."""
+    """Number of sites of a colour in a row, rows in a plane and planes, for a lattice of sides ``shape``."""
     x, y, *z = shape
     return x // 2, y, z[0] if z else 1
