@@ -26,7 +26,6 @@ import numpy as np
 import spinsim as ss
 from spinsim.analysis.figures import save_figure
 from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, draw_legend, lay_panels
-from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import Summary, summarize
 
 CRITICAL = 3.04438
@@ -79,7 +78,7 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
     for (small, large), step in itertools.product(itertools.pairwise(sides), steps):
         both = [runs[small, step], runs[large, step]]
         results, averages = [run for run, _ in both], [summary for _, summary in both]
-        for comparison in compare_sizes(results, "magnetization", CRITICAL, averages):
+        for comparison in ss.compare_sizes(results, "magnetization", CRITICAL, averages):
             found = comparison.crossings[0].crossing
             crossings.setdefault((comparison.name, small, large), []).append((found.value, found.error))
     squares = 1 / np.array(steps, float) ** 2

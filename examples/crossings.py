@@ -19,8 +19,6 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
-from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
-from spinsim.analysis.sizes import compare_sizes
 
 short = "--short" in sys.argv
 files = [Path(name) for name in sys.argv[1:] if name.endswith(".h5")]
@@ -34,7 +32,7 @@ if made:
         model = ss.Ising(ss.square(side))
         result = ss.temper(model, np.linspace(2.1, 2.45, 8), sweeps=sweeps, thermalize=sweeps // 10, replicas=4)
         files.append(result.save(folder / f"L{side}.h5"))
-    print(f"Square ferromagnet, T_c = {CRITICAL_TEMPERATURE:.4f}; files in {folder}")
+    print(f"Square ferromagnet, T_c = {ss.onsager.CRITICAL_TEMPERATURE:.4f}; files in {folder}")
 
 # A row for each temperature: averages, their errors (NaN where they cannot be trusted), autocorrelation times.
 table = ss.table(files[-1])
@@ -46,7 +44,7 @@ energy = results[-1].dataset()["energy"].mean(["step", "sample", "copy"])
 print(f"Mean energy at T = {float(energy['temperature'][0]):.4g}: {float(energy[0]):.2f}")
 
 # Quantities that do not depend on the size at T_c have curves that cross there; errors from 500 bootstrap resamples.
-comparisons = compare_sizes(results, near=CRITICAL_TEMPERATURE if made else None)
+comparisons = ss.compare_sizes(results, near=ss.onsager.CRITICAL_TEMPERATURE if made else None)
 for comparison in comparisons:
     for pair in comparison.crossings:
         found = pair.crossing

@@ -19,10 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import spinsim as ss
-from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.figures import save_figure
 from spinsim.analysis.figures.paper import COLOURS, MARKERS, draw_legend, lay_panels
-from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.engine.moves.move import Moment
 
 
@@ -41,7 +39,7 @@ names = {"energy": r"$\tau_E$", "magnetization squared": r"$\tau_{m^2}$"}
 
 def autocorrelation_times(side: int) -> list[tuple[float, float]]:
     """Integrated times, 1/2 + rho(1) + ..., of the energy and of m^2 with their errors, in moves."""
-    replicas, move, beta = max(4, min(256, spins // side**2)), ss.SwendsenWang(), 1 / CRITICAL_TEMPERATURE
+    replicas, move, beta = max(4, min(256, spins // side**2)), ss.SwendsenWang(), 1 / ss.onsager.CRITICAL_TEMPERATURE
     engine = ss.create_engine(ss.Ising(ss.square(side)), replicas, ss.Dynamics(seed=1, start="up"))
     engine.set_beta(beta)
     series = np.empty((2, moves, replicas))
@@ -49,7 +47,7 @@ def autocorrelation_times(side: int) -> list[tuple[float, float]]:
         engine.apply(move, Moment(beta, time, seed=1))
         counts = engine.counts()
         series[:, time] = counts.energy[0], counts.magnetization[0].astype(float) ** 2
-    found = [integrated_time(each[begin:], chain_axis=1) for each in series]
+    found = [ss.integrated_time(each[begin:], chain_axis=1) for each in series]
     return [(float(each.tau), float(each.error)) for each in found]
 
 

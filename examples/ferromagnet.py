@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.onsager import CRITICAL_TEMPERATURE, energy, magnetization
 
 short = "--short" in sys.argv
 side, sweeps, replicas = (16, 50, 32) if short else (64, 400, 128)
@@ -32,9 +31,9 @@ result = ss.anneal(model, temperatures, sweeps=sweeps, replicas=replicas, seed=1
 e = result.energy[:, 0] / model.sites
 m = np.abs(result.magnetization[:, 0]) / model.sites
 
-exact_e, exact_m = energy(temperatures), magnetization(temperatures)
+exact_e, exact_m = ss.onsager.energy(temperatures), ss.onsager.magnetization(temperatures)
 
-print(f"{side} x {side} ferromagnet, T_c = {CRITICAL_TEMPERATURE:.4f}")
+print(f"{side} x {side} ferromagnet, T_c = {ss.onsager.CRITICAL_TEMPERATURE:.4f}")
 print("      T    energy per site     Onsager       <|m|>            Yang")
 for k, t in enumerate(temperatures):
     # Replicas are independent, so the error of a mean is the scatter over sqrt(replicas).

@@ -18,7 +18,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 
 short = "--short" in sys.argv
 side, sweeps = (8, 4000) if short else (16, 20_000)
@@ -44,7 +43,7 @@ except ImportError:
     print("scikit-learn is missing: python -m pip install scikit-learn to train the classifier")
 else:
     # Reversing all spins does not change the phase, and doubles the training data.
-    lessons, is_cold = spins[first & far], temperature[first & far] < CRITICAL_TEMPERATURE
+    lessons, is_cold = spins[first & far], temperature[first & far] < ss.onsager.CRITICAL_TEMPERATURE
     network = MLPClassifier((32,), alpha=0.1, max_iter=1000, early_stopping=True, random_state=1)
     network.fit(np.concatenate([lessons, -lessons]), np.concatenate([is_cold, is_cold]))
     ordered = network.predict_proba(spins[~first])[:, 1]
@@ -57,12 +56,12 @@ else:
     k = int(np.argmax(probability < 0.5))
     share = (probability[k - 1] - 0.5) / (probability[k - 1] - probability[k])
     crossing = temperatures[k - 1] + share * (temperatures[k] - temperatures[k - 1])
-    print(f"undecided at T = {crossing:.3f}; the infinite lattice changes at {CRITICAL_TEMPERATURE:.3f}")
+    print(f"undecided at T = {crossing:.3f}; the infinite lattice changes at {ss.onsager.CRITICAL_TEMPERATURE:.3f}")
 
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     axes = figure.subplots()
     axes.plot(temperatures, probability, "o-", label=f"$L = {side}$")
-    axes.axvline(CRITICAL_TEMPERATURE, color="0.5", linestyle=":")
+    axes.axvline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":")
     axes.set(xlabel="$T$", ylabel="probability of the ordered phase")
     axes.legend()
     if "--figure" in sys.argv:

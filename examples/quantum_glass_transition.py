@@ -26,7 +26,6 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
-from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 
 
@@ -71,7 +70,7 @@ for size in sizes:
     print(f"    exchanges {rates.min():.2f} to {rates.max():.2f}, {trips:.1f} round trips of each replica")
     print(f"    {summaries[-1].verdict}", flush=True)
 
-comparisons = compare_sizes(results, "overlap", NEAR, summaries)
+comparisons = ss.compare_sizes(results, "overlap", NEAR, summaries)
 for comparison in comparisons:
     for pair in comparison.crossings:
         found, sides = pair.crossing, " and ".join(pair.labels)

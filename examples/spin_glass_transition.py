@@ -21,7 +21,6 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.analysis.figures import crossings_figure, save_figure
-from spinsim.analysis.sizes import compare_sizes
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import with_error
 
@@ -47,7 +46,7 @@ for side in sides:
     print(f"L = {side}: {summarize(result).verdict}")
     print(f"L = {side}: exchanges {result.swap_rate.min():.2f} to {result.swap_rate.max():.2f}")
 
-comparisons = compare_sizes(results, near=CRITICAL)
+comparisons = ss.compare_sizes(results, near=CRITICAL)
 for comparison in comparisons:
     for pair in comparison.crossings:
         found = pair.crossing

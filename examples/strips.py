@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import spinsim as ss
-from spinsim.analysis.onsager import CRITICAL_TEMPERATURE
 from spinsim.analysis.strips import conformal_charges, extrapolate
 
 short = "--short" in sys.argv
@@ -42,11 +41,14 @@ print("  widths     crossing   without L^-3   and L^-5")
 for i, width in enumerate(widths[:-1]):
     more = "".join(f"{value:13.7f}" for value in ([better[i - 1]] if i else []) + ([best[i - 2]] if i > 1 else []))
     print(f"{width:4d},{width + 2:3d} {crossings[i]:13.7f}{more}")
-print(f"T_c = {best[-1]:.5f}, exact {CRITICAL_TEMPERATURE:.5f}\n")
+print(f"T_c = {best[-1]:.5f}, exact {ss.onsager.CRITICAL_TEMPERATURE:.5f}\n")
 
 # At T_c the free energy of a strip differs from the plane's by pi c / (6 L^2), with the conformal charge c.
+critical = ss.onsager.CRITICAL_TEMPERATURE
 levels = [
-    float(ss.transfer(ss.Ising(ss.chain(int(w))), temperature=CRITICAL_TEMPERATURE).log_eigenvalue["even"][0])
+    float(
+        ss.transfer(ss.Ising(ss.chain(int(w))), temperature=ss.onsager.CRITICAL_TEMPERATURE).log_eigenvalue["even"][0]
+    )
     for w in widths
 ]
 charges = conformal_charges(widths, levels)
@@ -59,7 +61,7 @@ figure = Figure(figsize=(6.4, 3.4), layout="constrained")
 axes = figure.subplots()
 axes.plot(1 / middle.astype(float) ** 3, crossings, "o", label="crossings of two widths")
 axes.plot(1 / middle[1:].astype(float) ** 3, better, "s", label="without $L^{-3}$")
-axes.axhline(CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact")
+axes.axhline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact")
 axes.set(xlabel="$1 / L^3$", ylabel=r"crossing of $\xi / L$")
 axes.legend()
 if "--figure" in sys.argv:

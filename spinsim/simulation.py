@@ -17,6 +17,7 @@ from spinsim.acceptance import check_temperatures
 from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
+from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.arguments import judges, public
@@ -96,7 +97,7 @@ class Simulation(Described):
         engine = make(model, dynamics=dynamics, start=given)
         self._engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
         self._set(model=model, seed=dynamics.seed, sweeps=0, replicas=engine.replicas)
-        self._portions = Portions(self._engine)
+        self._portions, self._moves = Portions(self._engine), 0
         self._measured: Measurement | None = None
         self.temperature = temperature
 
@@ -165,6 +166,21 @@ class Simulation(Described):
             self._portions.end()
             left -= now
             self._set(sweeps=self.sweeps + now)
+
+    def apply(self, move: Move) -> None:
+        """Apply a cluster move, such as ``ss.SwendsenWang()``, or a move of your own to all replicas.
+
+        Its random numbers follow from the seed and the number of earlier moves.
+
+        Raises:
+            InputError: where replicas have several temperatures, and for a move that the model does not admit.
+        """
+        if np.ndim(self._temperature):
+            raise InputError("replicas at several temperatures are moved by ss.temper(..., moves=...): set one")
+        moment = Moment(1 / float(self._temperature), self._moves, self.seed)
+        cast("Engine", self._engine).apply(move, moment)
+        self._moves += 1
+        self._measured = None
 
     @property
     def energy(self) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.engine.moves.move import Moment
 
 MODEL = ss.EdwardsAnderson(ss.square(4, 6), samples=2, seed=5)
 
@@ -116,7 +117,7 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
     wanted = f"Simulation({MODEL.name}, 2 samples, 4 replicas, T = 0.5 to 2, 0 sweeps, seed {own.seed}, "
     assert repr(own).startswith(wanted)
     public = (
-        "energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep "
+        "apply energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep "
         "sweeps temperature"
     )
     assert {name for name in dir(own) if not name.startswith("_")} == set(public.split())
@@ -155,3 +156,22 @@ def test_what_no_simulation_can_do_is_refused() -> None:
         with pytest.raises(ss.InputError) as told:
             call()
         assert words in str(told.value)
+
+
+@pytest.mark.parametrize("move", [ss.SwendsenWang(), ss.Wolff()], ids=["swendsen-wang", "wolff"])
+def test_moves_are_those_of_the_engine(move) -> None:
+    """Their random numbers count the moves of a simulation; energies are measured anew."""
+    simulation = ss.Simulation(ss.Ising(ss.square(8)), 2.0, replicas=3, seed=5, device="cpu")
+    other = ss.Simulation(ss.Ising(ss.square(8)), 2.0, replicas=3, seed=5, device="cpu")
+    for number in range(3):
+        before = simulation.energy
+        simulation.sweep(2)
+        simulation.apply(move)
+        other.sweep(2)
+        other.engine.apply(move, Moment(0.5, number, seed=5))
+        np.testing.assert_array_equal(simulation.spins(), other.spins())
+        np.testing.assert_array_equal(simulation.energy, other.energy)
+        assert not np.array_equal(simulation.energy, before)
+    simulation.temperature = [1.0, 2.0, 3.0]
+    with pytest.raises(ss.InputError, match="set one"):
+        simulation.apply(move)
