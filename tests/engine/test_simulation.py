@@ -117,8 +117,8 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
     wanted = f"Simulation({MODEL.name}, 2 samples, 4 replicas, T = 0.5 to 2, 0 sweeps, seed {own.seed}, "
     assert repr(own).startswith(wanted)
     public = (
-        "apply energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization sweep "
-        "sweeps temperature"
+        "apply energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization "
+        "sweep sweeps temperature"
     )
     assert {name for name in dir(own) if not name.startswith("_")} == set(public.split())
 
