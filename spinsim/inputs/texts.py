@@ -125,7 +125,7 @@ def seeds_of(seed: Any, count: int) -> list[Any]:
 def check_gpus(gpus: str) -> None:
     """Refuse a text that names no GPUs: allowed are ``all``, a count, or numbers with commas, also a trailing one."""
     if not _FORM.fullmatch(gpus):
-        raise InputError(f"gpus {gpus!r} cannot be read: give all, how many such as 2, or their numbers such as 0,2")
+        raise InputError(f"gpus {gpus!r} cannot be read: give all, a number of GPUs such as 2, or a list such as 0,2")
 
 
 _SURE: Final = 0.75  # similarity above which one name counts as a misspelling of the other

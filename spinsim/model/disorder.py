@@ -69,7 +69,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         raise WrongTypeError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if not isinstance(couplings, str):
         raise WrongTypeError(
-            "couplings are not pm-j or gaussian: give those of your own to ss.Ising(lattice, couplings)"
+            "couplings are not pm-j or gaussian: give your own to ss.Ising(lattice, couplings)"
         )
     if couplings not in RANDOM_KINDS:
         raise InputError(

@@ -478,7 +478,7 @@ def _of_series(field: Any, names: Labels) -> Any:
         return field
     order = _order(tuple(field.index), names)
     if order is None and tuple(field.index) != tuple(range(len(field))):
-        raise InputError("labels of the fields are not those of the sites: give the same, or an array")
+        raise InputError("labels of the fields differ from those of the sites: give the same labels, or an array")
     return np.asarray(field) if order is None else np.asarray(field)[order]
 
 

@@ -131,7 +131,7 @@ class RunSettings(Table):
     )
     gpus: str | None = setting(
         None,
-        "GPUs that share the work: all, how many, or a list of numbers such as 0,2",
+        "GPUs that share the work: all, their number, or a list such as 0,2",
         shown="one for each process",
         physics=False,
     )
@@ -143,7 +143,7 @@ class RunSettings(Table):
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
     save_configurations: int = setting(
-        0, "Save all spins at every so many measurements, a bit a spin; 0 saves none", low=0, high=10**12
+        0, "Number of measurements from one that saves all spins to the next, one bit per spin; 0 saves none", low=0, high=10**12
     )
 
     @property

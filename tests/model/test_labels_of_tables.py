@@ -53,7 +53,7 @@ def test_numbers_of_rows_are_kept() -> None:
         (lambda: ss.Ising.from_qubo(pd.DataFrame([["x"]])), "holds"),
         (
             lambda: ss.Ising.from_matrix(pd.DataFrame(J, NAMES, NAMES), pd.Series([1.0, 2, 3], list("abc"))),
-            "labels of the fields are not those of the sites",
+            "labels of the fields differ from those of the sites",
         ),
     ],
 )

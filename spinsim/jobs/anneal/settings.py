@@ -98,7 +98,7 @@ class AnnealSettings(Table):
         low=1e-300,
     )
     gamma_stop: float | None = setting(
-        None, "Last transverse field", shown="t_stop likewise", unit="coupling unit", low=1e-300
+        None, "Last transverse field", shown="t_stop of an anneal without it", unit="coupling unit", low=1e-300
     )
     slices: int | None = setting(
         None, "Slices in imaginary time, an even number", shown=f"{_SLICES}", low=2, high=2**20
@@ -117,7 +117,7 @@ class AnnealSettings(Table):
     time_limit: float | None = shared.time_limit()
     anneals: int | None = setting(
         None,
-        "Largest number of anneals, each with random numbers of its own; series are those of the first",
+        "Largest number of anneals, each with its own random numbers; series come from the first",
         shown="1, and any number with a target or a time limit",
         low=1,
         high=2**20,
@@ -294,7 +294,7 @@ class Anneal(Config):
             "CPU 16, in a quantum anneal 128, in populations at least 4096",
         },
         save_configurations={
-            "help": "Save all spins after every so many steps of the schedule, a bit a spin; 0 saves none"
+            "help": "Number of steps from one that saves all spins to the next, one bit per spin; 0 saves none"
         },
     )
     anneal: AnnealSettings = table(AnnealSettings)

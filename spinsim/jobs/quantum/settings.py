@@ -35,7 +35,7 @@ class QuantumSettings(Table):
         None,
         "Steps in time, which are the couplings of the isotropic form: 0.25:0.31:16, evenly spaced; 0.25:0.31:16g, "
         "geometric; 0.27,0.28,0.29; auto:0.25:0.31 or auto:0.25:0.31:16, placed in a pre-run so that all exchange "
-        "equally often; or FILE.h5, those of another run",
+        "equally often; or FILE.h5, the ladder of another run",
         shown=f"{_K}, without gamma",
         unit="1 / coupling unit",
         numbers=GRID,

@@ -55,7 +55,7 @@ class TemperSettings(Table):
     temperatures: str | None = setting(
         None,
         "From the lowest to the highest: 0.8:2:16, evenly spaced; 0.8:2:16g, geometric; 0.8,1.0,1.3; auto:0.8:2 or "
-        "auto:0.8:2:16, placed in a pre-run so that all exchange equally often; FILE.h5, those of another run",
+        "auto:0.8:2:16, placed in a pre-run so that all exchange equally often; FILE.h5, the ladder of another run",
         shown=f"{_COUNT}g, for ferromagnets and antiferromagnets from {_AROUND[0]} to {_AROUND[1]} x the temperature "
         f"of their transition, for glasses from {_GLASSY[0]} to {_GLASSY[1]} x the root mean square local field; for "
         f"searches and graphs {_WIDE_COUNT} to {_MOST_COUNT} over the range of an anneal",
@@ -87,7 +87,7 @@ class TemperSettings(Table):
     series_limit: float | None = shared.series_limit()
     groups: int | None = setting(
         1,
-        "Independent groups of copies in a search; series, exchanges and round trips are those of the first group",
+        "Independent groups of copies in a search; series, exchanges and round trips come from the first group",
         shown="1; in searches without --replicas one for each CPU thread, or as many as fill a GPU",
         low=1,
         high=2**18,

@@ -81,7 +81,7 @@ class Transfer(Config):
         replicas={"default": 1, "unused": True},
         seed={"help": "Seed of the start vectors, 64 bits"},
         rng_rounds={"unused": True},
-        gpus={"help": "GPUs that share each vector: all, how many, or a list of numbers such as 0,2"},
+        gpus={"help": "GPUs that share each vector: all, their number, or a list such as 0,2"},
         threads={"help": "CPU threads"},
         save_configurations={"unused": True},
     )
