@@ -1,1 +1,1 @@
-"""From measurements to numbers with error bars, and to figures."""
+"""Statistics: numbers with error bars, and figures, from measurements."""

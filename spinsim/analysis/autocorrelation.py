@@ -3,29 +3,29 @@
 Convention: tau_int = 1/2 + sum over t >= 1 of rho(t), which is 1/2 for uncorrelated data, in units of the distance
 between two measurements. The error of a mean over n measurements is sigma sqrt(2 tau_int / n).
 
-Blocking serves series of which sums over 1, 2, 4, ... measurements were kept. With s(B) the variance of sums over B
-consecutive measurements, divided by B and by the variance of one of them,
+Blocking serves series that were kept as sums over 1, 2, 4, ... measurements. With s(B) the variance of sums over B
+consecutive measurements, divided by B and by the variance of one measurement,
 
     s(B) = 1 + 2 sum over 0 < t < B of (1 - t / B) rho(t),
     2 s(2 B) - s(B) = 1 + 2 sum over 0 < t < 2 B of w(t) rho(t),
 
-where w(t) is 1 for t < B and falls to 0 as 2 - t / B: a window with a flat top, which leaves nothing out of rho up to
-B, as s(B) alone does in order 1 / B (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461 (1989); D. N. Politis, J. P.
-Romano, J. Time Ser. Anal. 16, 67 (1995)). Where the sums over blocks of L measurements are known one by one, their
-covariances up to J blocks apart add up to such a window too, which is 1 up to J L and 0 from (J + 1) L on.
+where w(t) is 1 for t < B and falls to 0 as 2 - t / B. This window has a flat top and includes all of rho up to B, while
+s(B) alone misses a part of order 1 / B (H. Flyvbjerg, H. G. Petersen, J. Chem. Phys. 91, 461 (1989); D. N. Politis,
+J. P. Romano, J. Time Ser. Anal. 16, 67 (1995)). Where each sum over a block of L measurements is known, covariances up
+to J blocks apart add up to such a window too, which is 1 up to J L and 0 from (J + 1) L on.
 
-The width W of a window is the sum of w(t): (3 B - 1) / 2 and J L + (L - 1) / 2. Two neighbouring windows are mixed in
-proportion, so that W can be the smallest whole number with W >= 6 tau(W), as ``integrated_time`` chooses it. Variance
-and tau are corrected for a measured mean that was taken off (Wolff, eq. 49; 2 W + 1 is the same sum over the window).
+The width W of a window is the sum of w(t): (3 B - 1) / 2 and J L + (L - 1) / 2. Two neighbouring windows are
+interpolated, so that W can be the smallest whole number with W >= 6 tau(W), as in ``integrated_time``. Variance and tau
+are corrected for subtracting the measured mean (Wolff, eq. 49; 2 W + 1 is the same sum over the window).
 
-Such a window closes before a weak slow part, whose correlation is below the noise of one t but not of the sum over
-many. So long windows decide: where one of up to n / 16 gives a tau that is larger by more than two standard errors of
-the difference, it is taken, and so on (O. V. Lepski, Theory Probab. Appl. 35, 454 (1991)).
+Such a window closes before a weak slow part whose correlation is below the noise at one t, but above the noise of the
+sum over many. Longer windows therefore decide: where a window of up to n / 16 gives a tau that is larger by more than
+two standard errors of the difference, it is taken, and so on (O. V. Lepski, Theory Probab. Appl. 35, 454 (1991)).
 
-The error of tau is tau sqrt((4 V + 2) / n). Of covariances V is W, as Madras and Sokal have it. Sums of levels do not
-overlap and leave products of neighbouring sums out: for series that are short of memory the covariance of s(B) and
-s(B') is 2 min(B, B') / n, in units of their squares, which makes 10 B / n of the variance of 2 s(2 B) - s(B), and
-V = (5 B - 1) / 2. Of neighbouring windows the covariance is (4 W + 2) / n with W the smaller width.
+The error of tau is tau sqrt((4 V + 2) / n). For windows of covariances V is W (Madras and Sokal). Sums of levels do not
+overlap, and omit products of neighbouring sums. For series of short memory the covariance of s(B) and s(B') is
+2 min(B, B') / n, in units of their squares. The variance of 2 s(2 B) - s(B) is then 10 B / n, and V = (5 B - 1) / 2.
+The covariance of neighbouring windows is (4 W + 2) / n with W the smaller width.
 
 Sources: N. Madras, A. D. Sokal, J. Stat. Phys. 50, 109 (1988), appendix C; A. D. Sokal, Monte Carlo methods in
 statistical mechanics: foundations and new algorithms, in Functional Integration (Plenum, 1997), lecture 3; U. Wolff,
@@ -49,11 +49,11 @@ Array = npt.NDArray[np.float64]
 WINDOW: Final = 6  # autocorrelation times that the sum's window must span
 SHORTEST: Final = 20  # autocorrelation times that a chain must span to be trusted
 FEWEST_CARRIERS: Final = 5  # stretches that must carry the variance, so that it does not rest on a rare event or two
-_STRETCHES: Final = 64  # stretches of a series that are looked at
-_ENOUGH: Final = 20  # stretches that know their variance
+_STRETCHES: Final = 64  # most stretches of a series
+_ENOUGH: Final = 20  # stretches that are enough for a known variance
 _ROUNDING = 1e-9  # rounding of a width that is a whole number
-_LONGEST: Final = 16  # part of a chain that the widest window has that may decide
-_SCORE: Final = 2.0  # standard errors by which it must give a larger tau
+_LONGEST: Final = 16  # the widest window that may decide is this part of a chain
+_SCORE: Final = 2.0  # standard errors by which a wider window must give a larger tau
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class IntegratedTime:
 
     tau: Array  # tau_int in measurements; 1/2 for uncorrelated data
     error: Array  # of tau, tau sqrt((4 W + 2) / n), n measurements in all chains together; NaN for a constant series
-    window: npt.NDArray[np.int64]  # W, the last t that the sum of the autocorrelation takes in
+    window: npt.NDArray[np.int64]  # W, the last t in the sum of the autocorrelation
     is_resolved: npt.NDArray[np.bool_]
     """False where a chain is shorter than 20 (tau + error), where no window is wide enough, for a constant series and
     for one so strongly anticorrelated that the sum is not positive."""
     mean: Array  # mean of all measurements
-    mean_error: Array  # its standard error, sigma sqrt(2 tau / n); NaN for a constant series, of which none is known
-    carriers: Array  # stretches of time that carry the variance, see ``carriers_of``; infinite where nobody asked
+    mean_error: Array  # standard error of the mean, sigma sqrt(2 tau / n); NaN for a constant series
+    carriers: Array  # stretches of time that carry the variance, see ``carriers_of``; infinite where not computed
 
     @property
     def trusted(self) -> npt.NDArray[np.bool_]:
@@ -86,19 +86,19 @@ def integrated_time(
 ) -> IntegratedTime:
     """Integrated autocorrelation time, tau = 1/2 + rho(1) + ... + rho(W), with an automatic window.
 
-    W is the smallest with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent), or one
-    of 2, 4, ... times as many with a tau that is larger beyond the noise. Variance and tau are corrected for the mean
-    that is subtracted (Wolff 2004, eq. 49). The error of tau is Madras and Sokal's, for W much larger than tau; the
-    scatter of tau in simple processes is 10 to 25 % below it. A series shorter than its tau cannot know it: for AR(1)
-    series of 5 tau the verdict ``trusted`` is wrong in 3 of 100. A constant series has tau 1/2, and so has one whose
-    windowed sum is not positive (an upper bound then); neither is trusted.
+    W is the smallest width with W >= 6 tau(W) (Sokal 1997, lecture 3: 4 suffices for one exponential, 6 is prudent), or
+    2, 4, ... times this width where tau is then larger beyond the noise. Variance and tau are corrected for subtracting
+    the mean (Wolff 2004, eq. 49). The error of tau is Madras and Sokal's, for W much larger than tau; the scatter of
+    tau in simple processes is 10 to 25 % below it. A series shorter than its tau cannot determine tau: for AR(1) series
+    of 5 tau ``trusted`` is wrong in 3 of 100 cases. A constant series has tau 1/2, and so has one whose windowed sum is
+    not positive (an upper bound then); neither is trusted.
 
     Args:
         series: Measurements in order of time, of shape (n, ...); each trailing index is a series of its own.
         chain_axis: Axis that counts independent chains (replicas) of equal length, if there is one. Their
             autocovariances are averaged; chains that disagree in their means lengthen tau until it is not trusted.
-        least_window: Smallest W of each observable, of the trailing shape: the time of a slow process that is known to
-            be there, which may stay hidden in the sum up to 6 tau.
+        least_window: Smallest W of each observable, of the trailing shape: the time of a known slow process, which the
+            sum up to 6 tau may miss.
     """
     chains = _chains_second(series, chain_axis)
     length, count, *trailing = chains.shape
@@ -111,14 +111,14 @@ def integrated_time(
 
 
 def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, bool, float, float]:
-    """The fields of ``IntegratedTime`` but the last for one observable, from its chains (n, count)."""
+    """Fields of ``IntegratedTime``, without the last one, for one observable from its chains (n, count)."""
     length, total = len(chains), chains.size
     mean = float(chains.mean())
     if chains.max() == chains.min():
         return 0.5, np.nan, 0, False, mean, np.nan
     scale = float(np.abs(chains - mean).max())  # squares of tiny weights would vanish
     raw, window, wide, variance = windowed_sum((chains - mean) / scale, least_window)
-    # the measured mean takes 2 tau variance / n from each of the covariances, the variance among them
+    # subtracting the measured mean lowers each covariance, and the variance, by 2 tau variance / n
     tau = raw * (1 + (2 * window + 1) / total) / (1 + 2 * raw / total) if raw > 0 else 0.5
     variance *= 1 + 2 * max(raw, 0) / total
     error = float(tau * np.sqrt((4 * window + 2) / total))
@@ -127,7 +127,7 @@ def _integrate(chains: Array, least_window: float) -> tuple[float, float, int, b
 
 
 def in_stretches(series: Array) -> Array:
-    """Averages of a series (n, ...) over at most 64 stretches of equal length, its first measurements left out."""
+    """Averages of a series (n, ...) over at most 64 equal stretches; first measurements that fill none are dropped."""
     stretch = -(-len(series) // _STRETCHES)
     return np.asarray(series[len(series) % stretch :].reshape(-1, stretch, *series.shape[1:]).mean(axis=1))
 
@@ -135,9 +135,9 @@ def in_stretches(series: Array) -> Array:
 def carriers_of(means: Array) -> Array:
     """Count the averages over stretches of time (stretches, ...) that carry the variance.
 
-    They are (sum of d^2)^2 / sum of d^4 of the deviations d: k where k equal events stand out of a constant, whose
-    Poisson law leaves the variance unknown by a share 1 / sqrt(k), and a third of all where averages are normal. Fewer
-    than 20 stretches count as if there were 20.
+    The count is (sum of d^2)^2 / sum of d^4 of the deviations d. It is k where k equal events stand out from a
+    constant; by Poisson's law the variance is then known to a share 1 / sqrt(k). It is a third of all stretches where
+    averages are normal. Fewer than 20 stretches count as if there were 20.
     """
     apart = means - means.mean(axis=0)
     squares = (apart / np.maximum(np.abs(apart).max(axis=0), np.finfo(np.float64).tiny)) ** 2
@@ -146,9 +146,9 @@ def carriers_of(means: Array) -> Array:
 
 
 def windowed_sum(centred: Array, least_window: float = 0) -> tuple[float, int, bool, float]:
-    """Sum the autocorrelation of chains (n, count) whose mean is 0, which is not taken off.
+    """Sum the autocorrelation of chains (n, count) of mean 0; no mean is subtracted.
 
-    Returns 1/2 + rho(1) + ... + rho(W), the window W, whether it is as wide as it should be, and the variance.
+    Returns 1/2 + rho(1) + ... + rho(W), the window W, True if the window is wide enough, and the variance.
     """
     covariance = autocovariance(centred)
     partial = np.cumsum(covariance) / covariance[0] - 0.5
@@ -179,8 +179,8 @@ def _chains_second(series: npt.ArrayLike, chain_axis: int | None) -> Array:
 def autocovariance(centred: Array) -> Array:
     """Gamma(t) of series (n, chains, ...) whose mean is 0, for t = 0 to n - 1, by FFT with zero padding.
 
-    It is the mean over the chains and over the n - t pairs of each. Noise dominates it beyond a few tau. Where the mean
-    that was taken off is the measured one, Gamma is lower by about 2 tau Gamma(0) / n.
+    Gamma is the mean over the chains and over the n - t pairs of each. Noise dominates it beyond a few tau. Where the
+    measured mean was subtracted, Gamma is lower by about 2 tau Gamma(0) / n.
     """
     length = len(centred)
     size = 2 ** (2 * length - 1).bit_length()
@@ -193,18 +193,18 @@ def autocovariance(centred: Array) -> Array:
 class Windows(NamedTuple):
     """Sums of the autocorrelation within windows of growing width."""
 
-    tau: Array  # 1/2 + the sum, not corrected for a mean that was taken off, (windows, ...)
+    tau: Array  # 1/2 + the sum, not corrected for a subtracted mean, (windows, ...)
     width: Array  # width of each window, (windows,)
-    noise: Array  # V of each, likewise
+    noise: Array  # V of each window, likewise
 
 
 def usable(length: int) -> int:
-    """Levels whose sums are over half of a chain at most."""
+    """Number of levels whose sums span at most half of a chain."""
     return max(1, (length // 2).bit_length())
 
 
 def level_windows(variance: Array) -> Windows:
-    """Windows from mean squares of sums over 2^l measurements, divided by 2^l, (levels, ...); the first has no t."""
+    """Windows from mean squares of sums over 2^l measurements, divided by 2^l, (levels, ...); the first is empty."""
     s = variance / np.where(variance[0] > 0, variance[0], 1.0)
     size = 2.0 ** np.arange(-1, len(variance) - 1)  # B of each window
     width, noise = (3 * size - 1) / 2, (5 * size - 1) / 2
@@ -213,10 +213,10 @@ def level_windows(variance: Array) -> Windows:
 
 
 def with_blocks(short: Windows, runs: Sequence[Array], length: int, variance: Array) -> Windows:
-    """Go on with windows from averages over blocks (blocks, ...) where those of levels are as long as a block.
+    """Continue windows of levels by windows from block averages (blocks, ...), from the length of a block on.
 
-    Those of levels are ``short``. A block has ``length`` measurements of this ``variance`` each, a power of two. Blocks
-    of several ``runs`` are independent.
+    Windows of levels are ``short``. A block has ``length`` measurements, a power of two, each of this ``variance``.
+    Blocks of several ``runs`` are independent.
     """
     blocks, kept = max(map(len, runs)), length.bit_length()
     mean = np.concatenate(runs).mean(axis=0)
@@ -225,7 +225,7 @@ def with_blocks(short: Windows, runs: Sequence[Array], length: int, variance: Ar
         pairs = [run[lag:] * run[: len(run) - lag] for run in centred if lag < len(run)]
         covariance[lag] = np.concatenate(pairs).mean(axis=0)
     sums = length * (np.cumsum(covariance, axis=0) - covariance[0] / 2)
-    most = max(2, blocks - 1)  # the mean that was taken off leaves the last one nothing
+    most = max(2, blocks - 1)  # with the mean subtracted, the last sum is 0
     tau = sums[1:most] / np.where(variance > 0, variance, 1.0)
     width = length * np.arange(1.0, most) + (length - 1) / 2
     each = zip(short, (tau, width, width), strict=True)
@@ -235,7 +235,7 @@ def with_blocks(short: Windows, runs: Sequence[Array], length: int, variance: Ar
 def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Windows, npt.NDArray[np.bool_]]:
     """Mix two neighbouring windows to the smallest W >= 6 tau(W) that is no smaller than ``least_window``.
 
-    Returns the mixture, of the trailing shape, and where it is as wide as it should be.
+    Returns the mixture, of the trailing shape, and marks of where it is wide enough.
     """
     tau, width, noise = windows
     trailing = tau.shape[1:]
@@ -262,13 +262,13 @@ def chosen_window(windows: Windows, least_window: npt.ArrayLike = 0) -> tuple[Wi
 
 
 def until_longer_agree(windows: Windows, chosen: Windows, total: int, widest: float) -> Windows:
-    """Replace windows that were chosen, of the trailing shape, by wider ones that give a larger tau beyond the noise.
+    """Replace chosen windows, of the trailing shape, by wider ones that give a larger tau beyond the noise.
 
-    Of ``total`` measurements; windows are looked at up to the ``widest``, from the narrowest on.
+    The series has ``total`` measurements. Windows up to the ``widest`` are tried, from the narrowest on.
     """
 
     def known(tau: Array, width: npt.ArrayLike, noise: npt.ArrayLike) -> tuple[Array, Array]:
-        """Tau of a measured mean, and the square of its error."""
+        """Tau corrected for the measured mean, and its squared error."""
         whole = np.maximum(tau, 0.0) * (1 + (2 * np.asarray(width) + 1) / total)
         return whole, whole**2 * (4 * np.asarray(noise) + 2) / total
 
@@ -287,10 +287,10 @@ def blocked_time(
     windows: Windows, variance: Array, mean: Array, total: int, least_window: npt.ArrayLike = 0,
     carriers: npt.ArrayLike = np.inf,
 ) -> IntegratedTime:  # fmt: skip
-    """Integrated autocorrelation times as ``integrated_time`` has them, with its rules of what is trusted.
+    """Integrated autocorrelation times by the rules of ``integrated_time``, also for trust.
 
-    Of ``total`` measurements, whose ``variance`` is not corrected for their mean that was taken off. The window
-    returned is V, rounded: from so many covariances the mean's variance is known.
+    The ``variance`` of the ``total`` measurements is not corrected for subtracting their mean. The window returned is
+    V, rounded: the number of covariances from which the variance of the mean is known.
     """
     chosen, is_wide = chosen_window(windows, least_window)
     raw, width, noise = until_longer_agree(windows, chosen, total, total // _LONGEST)

@@ -1,17 +1,17 @@
-"""The chain of an average: sums of what is averaged over the time of a run, with its error and autocorrelation time.
+"""Chain of an average: sums of a quantity over the time of a run, with the error and autocorrelation time of its mean.
 
 At each place of each sample the mean over copies, or over pairs of copies, is one number for each measurement. Copies
-that exchange clusters need no rule of their own then: a move that conserves sums over copies leaves that number alone.
+that exchange clusters then need no separate rule: a move that conserves sums over copies does not change that number.
 
-The error comes from blocks of measurements, by their scatter or, of a function of several averages, by a jackknife. A
-block has at least ``TAUS`` autocorrelation times, with their error on top, and ``WALKS`` times of the walk of replicas
-along the ladder: after an exchange neighbours in time are of different replicas, so that they seem independent, while
-a replica keeps what it was for as long as it walks. Where fewer than ``FEWEST_BLOCKS`` blocks are so long there is no
-error.
+The error comes from blocks of measurements: from their scatter or, for a function of several averages, from a
+jackknife. A block spans at least ``TAUS`` autocorrelation times plus their error, and ``WALKS`` autocorrelation times
+of the walk of replicas along the ladder. After an exchange, successive measurements are of different replicas and seem
+independent, while a replica keeps its state for as long as it walks. Where fewer than ``FEWEST_BLOCKS`` blocks have
+this length, there is no error.
 
-Blocks of l measurements are not independent: their variance is too small by a share (tau - 1 / (4 tau)) / l, exactly
-for one exponential, which is divided out. Of b blocks the variance is multiplied by (b - 1) / (b - 3), the mean square
-of Student's t, so that deviations over errors have a mean square of 1.
+Blocks of l measurements are not independent: their variance is too small by a share (tau - 1 / (4 tau)) / l, exact for
+one exponential, and is divided by 1 less this share. For b blocks the variance is multiplied by (b - 1) / (b - 3), the
+mean square of Student's t, so that deviations over errors have a mean square of 1.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ Integers = npt.NDArray[np.int64]
 
 TAUS: Final = 4  # autocorrelation times that a block must have
 MEMORY: Final = 4
-"""Autocorrelation times of a place in which a replica forgets a state that it can only leave at the hottest place.
+"""Autocorrelation times of a place after which a replica forgets a state that it can only leave at the hottest place.
 
-Of a diffusion between two ends that reflect it the slowest mode is half a wave; with an end that absorbs it is a
-quarter of one, which takes four times as long.
+The slowest mode of diffusion between two reflecting ends is half a wave. With one absorbing end it is a quarter wave,
+which takes four times as long to decay.
 """
-WALKS: Final = 3 * MEMORY  # times of the walk along the ladder that a block must have
+WALKS: Final = 3 * MEMORY  # autocorrelation times of the walk along the ladder that a block must have
 FEWEST_BLOCKS: Final = 16
 SHORTEST: Final = TAUS * FEWEST_BLOCKS  # autocorrelation times, with their errors, that a run must have for an error
-LADDERS: Final = WALKS * FEWEST_BLOCKS  # likewise of the walk along the ladder
+LADDERS: Final = WALKS * FEWEST_BLOCKS  # likewise, of the walk along the ladder
 BLOCKS: Final = 64  # blocks of a series, at most
-_ROUNDING: Final = 1e-12  # of a mean: runs whose means differ by less have one
+_ROUNDING: Final = 1e-12  # of a mean: means of runs that differ by less count as equal
 _MOST_SHORT: Final = 0.5  # share of the variance that blocks may lack, at most
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Sums over the time of a run, or of several independent ones, of a number at each place of each sample."""
+    """Sums of a quantity at each place of each sample, over the time of one run or several independent runs."""
 
     measurements: int
     length: int  # measurements of a block, a power of two
-    blocks: Array  # averages over the blocks that are full, (blocks, samples, places)
+    blocks: Array  # averages over the full blocks, (blocks, samples, places)
     levels: Array
     """Mean squares of sums over 2^l measurements about their mean, divided by 2^l, (levels, samples, places)."""
     mean: Array  # over all measurements, (samples, places)
     walk: Array  # autocorrelation time of the places of replicas, (samples,); 0 without a ladder
-    seams: tuple[int, ...] = ()  # first blocks of all runs but the first
+    seams: tuple[int, ...] = ()  # index of the first block of each run but the first
 
     @cached_property
     def time(self) -> IntegratedTime:
-        """Integrated autocorrelation time, with the error of the mean from blocks; trusted where that is one."""
+        """Integrated autocorrelation time, with the error of the mean from blocks; trusted where that error is."""
         windows = autocorrelation.level_windows(self.levels)
         runs = np.split(self.blocks, self.seams)
         windows = autocorrelation.with_blocks(windows, runs, self.length, self.levels[0])
@@ -82,16 +82,16 @@ class Chain:
 
     @cached_property
     def merge(self) -> Integers:
-        """Blocks that are merged to one, as they are too short for an error, (samples, places)."""
+        """Number of blocks merged into one, as single blocks are too short for an error, (samples, places)."""
         return self._merge(self.time)[0]
 
     @cached_property
     def factor(self) -> Array:
-        """Factor to the error that the scatter of these merged blocks has, (samples, places)."""
+        """Factor by which the error from the scatter of these merged blocks is widened, (samples, places)."""
         return of_merges(self.merge, self.factor_at)
 
     def factor_at(self, merge: int) -> Array:
-        """Factor to the error that the scatter of so many merged blocks has, (samples, places)."""
+        """Factor by which the error is widened where ``merge`` blocks are merged into one, (samples, places)."""
         return self._factor(self.time.tau, merge)
 
     def _number(self, merge: int) -> int:
@@ -115,7 +115,7 @@ class Chain:
 
 
 def merged(blocks: Array, merge: int, seams: Sequence[int] = ()) -> Array:
-    """Averages over so many blocks of one run each, the first ones left out where they do not come out even."""
+    """Averages over ``merge`` blocks of one run each; first blocks that do not fill a merged one are left out."""
     return np.concatenate([_merged(run, merge) for run in np.split(blocks, seams)]) if seams else _merged(blocks, merge)
 
 
@@ -125,7 +125,7 @@ def _merged(blocks: Array, merge: int) -> Array:
 
 
 def in_one_length(runs: Sequence[tuple[Array, int]]) -> tuple[Array, tuple[int, ...]]:
-    """Blocks of several runs, each with its length, as blocks of the longest length, and where runs begin in them."""
+    """Convert blocks of several runs, each with its length, to the longest length; return also where runs begin."""
     longest = max(length for _, length in runs)
     parts = [_merged(blocks, longest // length) for blocks, length in runs]
     starts = np.cumsum([len(part) for part in parts])[:-1]
@@ -133,7 +133,7 @@ def in_one_length(runs: Sequence[tuple[Array, int]]) -> tuple[Array, tuple[int, 
 
 
 def joined(chains: Sequence[Chain]) -> Chain:
-    """The chain of several independent runs of the same samples; each measurement counts once."""
+    """Chain of several independent runs of the same samples; each measurement counts once."""
     if len(chains) == 1:
         return chains[0]
     numbers = np.array([chain.measurements for chain in chains])
@@ -153,7 +153,7 @@ def joined(chains: Sequence[Chain]) -> Chain:
 
 
 def chain_of(series: Array, walk: Array) -> Chain:
-    """Add up a series (steps, samples, places), as the engines add up what they measure."""
+    """Add up a series (steps, samples, places), as the engines add up measurements."""
     count, first = len(series), series[0]
     length = block_length(BLOCKS, count)
     blocks = _merged(series[: count // length * length], length)
@@ -169,7 +169,7 @@ def chain_of(series: Array, walk: Array) -> Chain:
 
 
 def of_merges(merge: Integers, find: Callable[[int], Array]) -> Array:
-    """Put together what ``find`` returns, (..., rows, places), for the number of merged blocks of each entry.
+    """Combine the arrays (..., rows, places) that ``find`` returns for the number of merged blocks of each entry.
 
     ``merge`` is (rows, places).
     """

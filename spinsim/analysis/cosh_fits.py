@@ -1,14 +1,14 @@
 """Fits of c_1 cosh(g_1 (half - t)) + c_2 cosh(g_2 (half - t)) to many correlations at once.
 
-Amplitudes c are linear, so that they are projected out: what is left to minimise is a function of one or two logarithms
-of gaps, x, with g_1 = exp(x_1) and g_2 = g_1 + exp(x_2). With Phi the whitened shapes, y the whitened data and P the
-projector on Phi, the residual is r = P y - y, and
+Amplitudes c are linear and are projected out. The fit minimises a function of x, one or two logarithms of gaps, with
+g_1 = exp(x_1) and g_2 = g_1 + exp(x_2). With Phi the whitened shapes, y the whitened data and P the projector on Phi,
+the residual is r = P y - y, and
 
     dr = (1 - P) dPhi c - Phi^+T dPhi^T r.
 
 Levenberg and Marquardt's steps find its least square (G. H. Golub, V. Pereyra, SIAM J. Numer. Anal. 10, 413 (1973)).
 
-Arrays begin with the axis of the fits and are as long as the longest window: beyond others rows of ``whiten`` are 0.
+The first axis of arrays counts the fits. Times extend to the longest window; beyond a shorter one ``whiten`` is 0.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_ACCEPTED: Final = 0.1  # probability of as large a chi^2 from which on a window is taken
+_ACCEPTED: Final = 0.1  # probability of a chi^2 at least as large, from which on a window is accepted
 _CLEAR: Final = 4.0  # errors that C(t) must exceed at all times of a fit
 _MOST_TIMES: Final = 12  # most times of a fit: a covariance of more is known too badly from so few stretches
-_APART: Final = 0.5  # relative error of gaps, and of the distance of two, up to which a fit counts
+_APART: Final = 0.5  # largest relative error of gaps, and of the distance of two, in an accepted fit
 _BOUNDS: Final = (-12.0, 3.0)  # least and largest logarithm of a gap and of a distance of two
 _STEPS: Final = 200
 _CONVERGED: Final = 1e-10  # change of a logarithm of a gap below which a fit has converged
@@ -40,15 +40,15 @@ class Fits:
     """Fits to many series, each (fits,)."""
 
     gap: Array  # ln(lambda_0 / lambda), in units of 1 / step in time; NaN where there is none
-    error: Array  # its standard error; NaN where levels are not told apart
-    levels: Integers  # how many were fitted: 2, or 1 where a second one is not told apart; 0 where no fit is good
+    error: Array  # standard error of the gap; NaN where levels are not resolved
+    levels: Integers  # fitted levels: 2, or 1 where a second one is not resolved; 0 where no fit is good
     first: Integers  # first time of the window, in slices; 0 where there is none
-    last: Integers  # last time of it
+    last: Integers  # last time of the window
     chi_squared: Array  # of the fit, with the correlation of the times
     freedom: Integers  # degrees of freedom
-    probability: Array  # of as large a chi^2, allowing for a covariance that is known from few stretches
+    probability: Array  # of a chi^2 at least as large, allowing for a covariance from few stretches
     amplitude: Array  # c_1 cosh(...) at ``first``
-    second_gap: Array  # of the second level, where two were fitted; else 0, as its amplitude is
+    second_gap: Array  # of the second level, where two were fitted; else 0, like its amplitude
     second_amplitude: Array  # c_2 cosh(...) at ``first``
 
 
@@ -65,10 +65,10 @@ def _put(into: Fits, at: Integers, new_fits: Fits, chosen: Bools | slice = slice
 
 
 def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slices: int, most_levels: int) -> Fits:
-    """Fit the gaps that many C(t) show, of rings of so many slices.
+    """Fit the gaps of many C(t) on rings of ``slices`` slices.
 
-    C(t), ``mean``, is (fits, times) at ``times`` in slices, one after the other; with the ``covariance`` of its errors
-    (fits, times, times) it is from so many ``entries``, stretches of copies. Two levels may be told apart at most.
+    C(t), ``mean``, is (fits, times) at consecutive ``times`` in slices, with the ``covariance`` of its errors
+    (fits, times, times). Both come from ``entries`` stretches of copies. A fit has at most two levels.
     """
     is_lost = mean < _CLEAR * np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     end = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), len(times))
@@ -83,9 +83,9 @@ def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slice
 def _best(
     mean: Array, covariance: Array, end: Integers, times: Integers, half: float, count: int, levels: int
 ) -> tuple[Fits, Bools]:
-    """Return fits of so many levels one time behind the first from which on they are good, and where there are any.
+    """Return fits of ``levels`` levels that begin one time after the first good window, and marks of good fits.
 
-    Where there is no window one time behind, as the series is lost in noise, the good one itself is taken.
+    Where no window begins one time later, as the series is lost in noise, the first good window itself is taken.
     """
     latest, before = _no_fits(len(mean)), np.full(len(mean), np.nan)
     most = min(_MOST_TIMES, count // 4)
@@ -103,7 +103,7 @@ def _best(
 
 
 def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: float, count: int, levels: int) -> Fits:
-    """Return fits to C(t) at the first ``length`` of some times, from so many entries."""
+    """Return fits to C(t) at the first ``length`` of the times ``t``, from ``count`` entries."""
     freedom, all_fits = length - 2 * levels, _no_fits(len(c))
     whiten, is_known = _whitening(covariance, length)
     (there,) = np.nonzero(is_known & (freedom > 0))
@@ -117,7 +117,7 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
     _, sizes, right = np.linalg.svd(jacobian, full_matrices=False)
     is_apart = (sizes[:, -1] > sizes[:, 0] * length * _EPS) & (amplitudes > 0).all(axis=1)
     inverse = np.divide(1.0, sizes, out=np.full_like(sizes, np.inf), where=sizes > 0)
-    with np.errstate(invalid="ignore"):  # of sizes that are 0
+    with np.errstate(invalid="ignore"):  # for sizes that are 0
         of_few = 1 + freedom / (count - freedom - 2)
         spread = np.sqrt(((right * inverse[..., None]) ** 2).sum(axis=1) * of_few[:, None])
     is_apart &= (spread < _APART).all(axis=1)
@@ -132,7 +132,7 @@ def _windows(c: Array, covariance: Array, length: Integers, t: Integers, half: f
 
 
 def _whitening(covariance: Array, length: Integers) -> tuple[Array, Bools]:
-    """Return square roots of the inverse of covariances of the first ``length`` times, and where there are any."""
+    """Return square roots of inverse covariances of the first ``length`` times, and marks of those that exist."""
     size = covariance.shape[-1]
     inside = np.arange(size) < length[:, None]
     both = inside[:, :, None] & inside[:, None, :]
@@ -154,7 +154,7 @@ def _first_guess(c: Array, half: float, levels: int) -> Array:
 
 
 def _minimum(whiten: Array, y: Array, later: Integers, to_middle: float, x: Array) -> Array:
-    """Return where the squares of residuals are least, from ``x`` on, by steps of Levenberg and Marquardt."""
+    """Return the x with the least sum of squared residuals, by Levenberg-Marquardt steps from ``x`` on."""
     damping, left = np.full(len(x), 1e-3), np.arange(len(x))
     residual, jacobian, _ = _projected(whiten, y, later, to_middle, x)
     for _ in range(_STEPS):
@@ -183,7 +183,7 @@ def _minimum(whiten: Array, y: Array, later: Integers, to_middle: float, x: Arra
 def _projected(whiten: Array, y: Array, later: Integers, to_middle: float, x: Array) -> tuple[Array, Array, Array]:
     """Return residuals (fits, times), their derivatives (fits, times, levels) and amplitudes (fits, levels).
 
-    Whitened data ``y`` are (fits, times), ``whiten`` (fits, times, times); times are as ``_shapes`` has them.
+    Whitened data ``y`` are (fits, times), ``whiten`` is (fits, times, times); times are as for ``_shapes``.
     """
     steps = np.exp(x)
     gaps = np.cumsum(steps, axis=1)
@@ -203,7 +203,7 @@ def _projected(whiten: Array, y: Array, later: Integers, to_middle: float, x: Ar
 
 
 def _pseudo_inverse(phi: Array) -> Array:
-    """Return the inverse of matrices (fits, times, 1 or 2) on their columns, by orthogonalising these."""
+    """Return the pseudo-inverse of matrices (fits, times, 1 or 2), by orthogonalising their columns."""
     lengths = np.maximum(np.sqrt((phi**2).sum(axis=1)), _TINY)
     one = phi[:, :, 0] / lengths[:, :1]
     if phi.shape[2] == 1:
@@ -212,7 +212,7 @@ def _pseudo_inverse(phi: Array) -> Array:
     rest = phi[:, :, 1] - share * one
     rest -= (one * rest).sum(axis=1, keepdims=True) * one
     size = np.sqrt((rest**2).sum(axis=1, keepdims=True))
-    is_there = size > lengths[:, 1:] * phi.shape[1] * _EPS  # columns are else the same to rounding
+    is_there = size > lengths[:, 1:] * phi.shape[1] * _EPS  # else the columns are parallel to rounding
     second = np.divide(rest, size**2, out=np.zeros_like(rest), where=is_there)
     return np.stack([(one - share * second) / lengths[:, :1], second], axis=1)
 
@@ -224,7 +224,7 @@ def _times_vectors(matrices: Array, vectors: Array) -> Array:
 def _shapes(gaps: Array, later: Integers, to_middle: float) -> tuple[Array, Array]:
     """Return cosh(gap (half - t)), 1 at the first time, and its derivative by the gap, (fits, times, levels).
 
-    The gaps are (fits, levels); times ``later`` count from the first one, from which it is ``to_middle`` to ``half``.
+    The gaps are (fits, levels). Times ``later`` count from the first one; ``half`` lies ``to_middle`` after it.
     """
     gap, since = gaps[:, None, :], later[:, None]
     until = 2 * to_middle - since

@@ -1,4 +1,4 @@
-"""Student's t and Fisher's F, from the incomplete beta function: SciPy's take longer to load than small runs take.
+"""Student's t and Fisher's F from the incomplete beta function; loading SciPy's would take longer than a small run.
 
 Source of the continued fraction: W. H. Press et al., Numerical Recipes (Cambridge, 2007), section 6.4.
 """
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-_LARGE: Final = 16.0  # from which on Stirling's series is exact to rounding
+_LARGE: Final = 16.0  # argument from which on Stirling's series is exact to rounding
 _STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _TINY: Final = 1e-300
 _ROUNDING: Final = 1e-16
@@ -24,7 +24,7 @@ _MOST_STEPS: Final = 200
 
 
 def student_tail(freedom: float, t: float) -> float:
-    """Probability that Student's t of ``freedom`` degrees, above 0, is larger than ``t``, from 0 on."""
+    """Probability that Student's t of ``freedom`` > 0 degrees exceeds ``t`` >= 0."""
     if not (freedom > 0 and t >= 0):
         return float("nan")
     whole = freedom + t * t
@@ -32,14 +32,14 @@ def student_tail(freedom: float, t: float) -> float:
 
 
 def student_limit(freedom: npt.ArrayLike, probability: float) -> Array:
-    """The values above which Student's t is with a ``probability`` below 1/2, of the shape of ``freedom``."""
+    """Limits that Student's t exceeds with a ``probability`` below 1/2, of the shape of ``freedom``."""
     degrees = np.asarray(freedom, np.float64)
     limits = [_limit(one, probability) for one in degrees.ravel().tolist()]
     return np.array(limits).reshape(degrees.shape)
 
 
 def fisher_tail(first: float, second: npt.ArrayLike, ratio: npt.ArrayLike) -> Array:
-    """Probability that Fisher's F is larger than a ``ratio``, NaN where one is not a number from 0 on."""
+    """Probability that Fisher's F exceeds each ``ratio``; NaN where the ratio is negative or NaN."""
     freedom, ratios = np.broadcast_arrays(np.asarray(second, np.float64), np.asarray(ratio, np.float64))
     found = []
     for b, f in zip(freedom.ravel().tolist(), ratios.ravel().tolist(), strict=True):
@@ -51,13 +51,13 @@ def fisher_tail(first: float, second: npt.ArrayLike, ratio: npt.ArrayLike) -> Ar
 
 
 def normal_limit(probability: float) -> float:
-    """The value above which a number of the standard normal distribution is with a ``probability``."""
+    """Limit that a standard normal number exceeds with a ``probability``."""
     return -NormalDist().inv_cdf(probability)
 
 
 @lru_cache(maxsize=1024)
 def _limit(freedom: float, probability: float) -> float:
-    """Newton's steps to the limit, halved where they leave the interval that is known to hold it."""
+    """Find the limit by Newton steps, and by bisection where a step leaves the interval that holds the limit."""
     if not freedom > 0:
         return float("nan")
     low, high, t = 0.0, np.inf, max(normal_limit(probability), 0.1)
@@ -66,7 +66,7 @@ def _limit(freedom: float, probability: float) -> float:
         tail = student_tail(freedom, t)
         low, high = (t, high) if tail > probability else (low, t)
         slope = scale * exp(-(freedom + 1) / 2 * log1p(t * t / freedom))
-        # the logarithm of the tail is nearly straight in that of t
+        # log(tail) is nearly linear in log(t)
         step = tail * log(tail / probability) / (slope * t) if tail > 0 else -1.0
         closer = t * exp(min(max(step, -5.0), 5.0))
         if not low < closer < high:
@@ -83,7 +83,7 @@ def _incomplete_beta(a: float, b: float, x: float, y: float) -> float:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(b, a, y, x)
-    # the smaller of x and y tells both to the last bit
+    # logarithms from the smaller of x and y are exact to the last bit
     powers = a * (log(x) if x < y else log1p(-y)) + b * (log(y) if y < x else log1p(-x))
     front = exp(powers + _log_ratio(max(a, b), min(a, b)) - lgamma(min(a, b))) / a
     c, d = 1.0, 1 / _not_zero(1 - (a + b) * x / (a + 1))

@@ -1,4 +1,4 @@
-"""Has a run reached equilibrium? Averages over logarithmic bins, energy against link overlap, one verdict in words."""
+"""Tests of equilibrium: averages over logarithmic bins, energy against link overlap, one verdict in words."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from spinsim.observables.quantities import in_field
 
 FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
-TESTED: Final = 3  # bins
-FEWEST_SAMPLES: Final = 3  # samples by whose scatter drifts are tested; fewer are tested one by one
+TESTED: Final = 3  # bins that are compared
+FEWEST_SAMPLES: Final = 3  # samples from which on drifts are tested by their scatter; fewer are tested one by one
 FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
-_FEWEST_FOR_LINKS: Final = 5  # samples whose scatter says anything on a residual at several temperatures
+_FEWEST_FOR_LINKS: Final = 5  # samples from which on their scatter can test a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
     f"undecided: the last half of the run is constant, rests on fewer than {FEWEST_CARRIERS} rare events or is shorter "
@@ -35,13 +35,13 @@ _UNDECIDED: Final = (
 
 _ROUNDING: Final = 1e-9  # of averages per site
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
-_MOST_SHORT: Final = 0.25  # samples by the square root of their number, by which averages have that part of an error
+_MOST_SHORT: Final = 0.25  # short samples over the square root of all: they shift averages by that part of an error
 SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
-SPAN_OF_FEW: Final = 20  # likewise of fewer than ``FEW_SAMPLES``, over which drifts are tested weakly
+SPAN_OF_FEW: Final = 20  # likewise for fewer than ``FEW_SAMPLES``, for which the test of drifts is weak
 ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
 _AWAY: Final = 0.9
-"""Share <|x|>^2 / <x^2> from which on x stays away from 0: of +-x_0 with a spread of a third of it."""
-_UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state where no copy of it was
+"""Ratio <|x|>^2 / <x^2> from which on x stays away from 0: that of +-x_0 with a spread of x_0 / 3."""
+_UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state that no copy has had
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Equilibration:
     start: Integers  # first row of the series in a bin
     stop: Integers  # row after its last
     mean: Array  # average over the bin, and over the samples
-    error: Array  # its standard error
-    equilibrated: bool  # whether the last three bins agree; False also where that cannot be told
-    verdict: str  # the same in words, with what decided it; begins with "equilibrated", "not equilibrated", "undecided"
+    error: Array  # standard error of the average
+    equilibrated: bool  # true if the last three bins agree; false also where this is undecided
+    verdict: str  # result in words, with its reason; begins with "equilibrated", "not equilibrated", "undecided"
 
     @property
     def drifts(self) -> bool:
@@ -68,18 +68,18 @@ def compare_bins(
 ) -> Equilibration:
     """Compare the averages of an observable over logarithmic bins of a run.
 
-    Tested is this: for each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their
-    averages is at most so many of its standard errors that all three pass in a share 1 - ``false_alarms`` of
-    equilibrated series, or in more. The limit is that of Student's t for a third of ``false_alarms``, with as many
-    degrees of freedom as the error has. With ``together`` samples or more, differences are taken sample by sample, and
-    their error is that of the mean over the samples, of samples - 1 degrees of freedom. Fewer are tested one by one,
-    and share ``false_alarms``: each bin's error is sigma sqrt(2 tau / length) with sigma and tau of the last bin, as
-    the whole of a stationary series has them, and errors add in squares; the n / 2 measurements and the window W of tau
-    make n / 2 / (2 W + 1) degrees of freedom, half as many where a least window tells of a slow process beside fast
-    ones, and fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted. An
-    observable that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest
-    temperature. Fractions of n are rounded down, and row 0 is in no bin; of reduced measurements bins begin and end
-    with blocks, as near to these fractions as can be.
+    For each two of the last three bins, [n/2, n), [n/4, n/2) and [n/8, n/4), the difference of their averages is tested
+    against a limit in standard errors. All three differences pass in a share 1 - ``false_alarms`` of equilibrated
+    series, or in more. The limit is that of Student's t for a third of ``false_alarms``, with the degrees of freedom of
+    the error. With ``together`` samples or more, differences are taken sample by sample; the error is that of their
+    mean over samples, with samples - 1 degrees of freedom. Fewer samples are tested one by one and share
+    ``false_alarms``. The error of each bin is then sigma sqrt(2 tau / length), with sigma and tau of the last bin,
+    which hold for the whole of a stationary series; errors add in squares. There are n / 2 / (2 W + 1) degrees of
+    freedom, with W the window of tau: half as many where a least window marks a slow process beside fast ones, and
+    fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted. An observable
+    that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
+    Fractions of n are rounded down, and row 0 is in no bin. For reduced measurements bins begin and end with blocks, as
+    near to these fractions as possible.
 
     Sources: binning as in H. G. Katzgraber, M. Koerner, A. P. Young, Phys. Rev. B 73, 224432 (2006); the variance of
     sigma^2 tau, 2 (2 W + 1) / n of its square, is eq. 42 of U. Wolff, Comput. Phys. Commun. 156, 143 (2004).
@@ -88,7 +88,7 @@ def compare_bins(
     samples = means.shape[1]
     if samples > 1:
         error = standard_error(means, 1)
-    else:  # of a stationary series, as its last bin knows it
+    else:  # of a stationary series, estimated from its last bin
         assert not isinstance(followed, Bins)  # noqa: S101  (which are of several samples)
         time = followed.late_time()
         sigma = time.mean_error * np.sqrt(length[-1] / (2 * time.tau))
@@ -101,11 +101,11 @@ def compare_bins(
         variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
         errors = np.sqrt(variance * np.array([1 / length[a] + 1 / length[b] for a, b in pairs]))
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
-        freedom = np.minimum(freedom, 3 * time.carriers)  # the number of stretches where their averages are normal
+        freedom = np.minimum(freedom, 3 * time.carriers)  # this is the number of stretches where averages are normal
     else:
         errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
         freedom = np.array([samples - 1.0])
-    limits = student_limit(freedom, false_alarms / TESTED / len(freedom) / 2)  # what |t| passes
+    limits = student_limit(freedom, false_alarms / TESTED / len(freedom) / 2)  # largest |t| that passes
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.where((apart == 0) & (errors == 0), 0.0, np.abs(apart) / errors)  # (pairs, tests)
     test, pair = np.unravel_index(np.argmax((scores / limits).T), scores.T.shape)
@@ -130,8 +130,8 @@ class Approach:
     first_sweep: Integers  # sweeps done before its first measurement, likewise
     last_sweep: Integers  # sweeps done before its last measurement, likewise
     mean: dict[str, Array]
-    """By name, (bins, temperatures): ``energy_per_site`` and, where they were measured, ``overlap_squared``,
-    ``link_overlap`` and ``link_residual`` of the function of that name."""
+    """Averages by name, (bins, temperatures): ``energy_per_site`` and, where measured, ``overlap_squared``,
+    ``link_overlap`` and ``link_residual``, see the function of that name."""
     error: dict[str, Array]  # standard errors of the same
     verdict: dict[str, npt.NDArray[np.str_]]
     """Agreement of the last three bins of each: "equilibrated", "not equilibrated" or "undecided", by name,
@@ -140,7 +140,7 @@ class Approach:
 
 @dataclass(frozen=True)
 class LinkAgreement:
-    """Agreement of energy and link overlap over the last half of a run, as they do in equilibrium alone."""
+    """Agreement of energy and link overlap over the last half of a run, which holds in equilibrium alone."""
 
     temperature: Array  # from the lowest to the highest, (temperatures,)
     residual: Array  # see ``link_residual``, averaged over the samples, likewise
@@ -184,11 +184,12 @@ def approach(result: Tempered) -> Approach:
 
 
 def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> LinkAgreement | None:
-    """Compare energy and link overlap over the last half of a run, with a false alarm in a share of them at most.
+    """Compare energy and link overlap over the last half of a run, with at most a share ``false_alarms`` of alarms.
 
-    Where they disagree at any temperature the run was not in equilibrium. The limit allows for the number of
-    temperatures and, by Student's t, for few samples, whose scatter is the error. None where they cannot be compared:
-    for other couplings than ``gaussian``, in a field, for fewer than five samples and without link overlaps.
+    Where they disagree at any temperature, the run was not in equilibrium. The limit allows for the number of
+    temperatures and, by Student's t, for few samples; the scatter of samples is the error. Returns None where the two
+    cannot be compared: for couplings other than ``gaussian``, in a field, for fewer than five samples and without link
+    overlaps.
     """
     if not comparable(result):
         return None
@@ -203,7 +204,7 @@ def link_agreement(result: Tempered, false_alarms: float = FALSE_ALARMS) -> Link
 
 
 def comparable(result: Tempered) -> bool:
-    """Return True where couplings are the Gaussian ones of ``EdwardsAnderson``, of variance 1, and links are there."""
+    """Return True for Gaussian couplings of variance 1 (``EdwardsAnderson``) and link overlaps of enough samples."""
     measured, model = statistics_of(result).choice, result.model
     if not measured.wanted.full or measured.copies < 2 or samples_in(result) < _FEWEST_FOR_LINKS:
         return False
@@ -214,13 +215,13 @@ def comparable(result: Tempered) -> bool:
 
 
 def link_residual(model: Ising, energy: Array, link: Array, temperature: Array | float) -> Array:
-    """U + (z/2) (1 - q_l) / T from averages per site, of which U is the energy, and per bond.
+    """Residual U + (z/2) (1 - q_l) / T from the energy U per site and the link overlap q_l per bond.
 
     Averaged over time and samples it is 0 in equilibrium, for Gaussian couplings of mean 0 and variance 1 without a
-    field. For such a coupling J of a bond, [J f(J)] = [f'(J)]; with f the thermal average <s_i s_j>, whose derivative
-    is (1 - <s_i s_j>^2) / T, the energy -[J <s_i s_j>] of a bond is -(1 - [<s_i s_j>^2]) / T, and the average of <s_i
-    s_j>^2 over the bonds, of which there are z/2 a site, is the link overlap q_l of two copies. While a run forgets a
-    random start, U is too high and q_l too low: the residual falls to 0 from above.
+    field. For such a coupling J of a bond, [J f(J)] = [f'(J)]. With f the thermal average <s_i s_j>, whose derivative
+    is (1 - <s_i s_j>^2) / T, the energy -[J <s_i s_j>] of a bond is -(1 - [<s_i s_j>^2]) / T. There are z/2 bonds a
+    site, and the average of <s_i s_j>^2 over bonds is the link overlap q_l of two copies. While a run forgets a random
+    start, U is too high and q_l too low: the residual falls to 0 from above.
 
     Source: H. G. Katzgraber, M. Palassini, A. P. Young, Phys. Rev. B 63, 184422 (2001).
     """
@@ -251,7 +252,7 @@ class Walks(NamedTuple):
 
     @property
     def span(self) -> Array:
-        """Autocorrelation times of its walk that each sample's run is long, (samples,)."""
+        """Length of each sample's run in autocorrelation times of its walk, (samples,)."""
         return self.steps / self.tau
 
     @property
@@ -277,10 +278,10 @@ class Verdict:
 
     equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
-    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, a clause each
-    links: LinkAgreement | None  # whether energy and link overlap agree, where Gaussian couplings let them be compared
-    coldest: str  # where the observables were looked at, in words
-    limits: str = ""  # a clause on states that none of the tests can see, if there may be such
+    doubts: tuple[str, ...]  # missing evidence of equilibrium, a clause each
+    links: LinkAgreement | None  # agreement of energy and link overlap, for comparable Gaussian couplings
+    coldest: str  # place of the observables, in words
+    limits: str = ""  # a clause on states that no test can see, if such states are possible
 
     @property
     def words(self) -> str:
@@ -300,16 +301,16 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     magnetisation must lie within exact bounds (``beyond_field``). A run in equilibrium is called not in equilibrium
     with a probability of at most 0.05, which all these tests share; exchanges and round trips are counted, not tested.
 
-    A run that shows nothing against equilibrium is "undecided" while it is too short to show it: the replicas of each
+    A run without evidence against equilibrium is "undecided" while it is too short to show any. The replicas of each
     sample must have walked long enough along the ladder (``walks``), as each sample has an autocorrelation time of its
     own (R. Alvarez Banos et al., J. Stat. Mech. P06026 (2010)). At one temperature the series of each sample must be
-    long instead, and fewer than ten samples are tested for drifts one by one; without cluster moves its order
-    parameters must come near to 0 too where there is no field (``stays_away``), and metastable states are never
-    excluded. A few samples may be too short, so few that they cannot move an average over samples by more than a
-    quarter of its error. One or two samples whose observables are constant are undecided too.
+    long instead, and fewer than ten samples are tested for drifts one by one. Without cluster moves the order
+    parameters must also come near to 0 where there is no field (``stays_away``), and metastable states are never
+    excluded. Some samples may be too short, if they cannot move an average over samples by more than a quarter of its
+    error. One or two samples with constant observables are also undecided.
 
-    ``coldest`` has the observables at the lowest temperature by name; "energy" and, in a field, "m" are what copies are
-    compared in. Of pooled runs each run of each sample is looked at.
+    ``coldest`` has the observables at the lowest temperature by name. Copies are compared in "energy" and, in a field,
+    "m". For pooled runs each run of each sample is tested.
     """
     statistics = statistics or statistics_of(result)
     energy, where = coldest["energy"], result.axis.coldest
@@ -361,9 +362,9 @@ def _kept_signs(result: Tempered, statistics: Statistics) -> str:
 def stays_away(result: Tempered, statistics: Statistics | None = None) -> dict[str, Bools]:
     """Mark samples in which an order parameter stays away from 0 at the highest temperature, (samples,), by its name.
 
-    Replicas that go from one of two opposite states to the other pass 0, where |x| has no gap: <|x|>^2 / <x^2> is
-    2 / pi for a Gaussian x and 1 for +-x_0. Fields may hold a sign for ever, so that none is looked at there;
-    ``beyond_field`` judges m in a uniform one.
+    Replicas that go from one of two opposite states to the other pass 0, so that |x| has no gap there: <|x|>^2 / <x^2>
+    is 2 / pi for a Gaussian x and 1 for +-x_0. A field may hold a sign for ever, so that no order parameter is tested
+    in a field; ``beyond_field`` judges m in a uniform one.
     """
     if in_field(result.model):
         return {}
@@ -378,13 +379,13 @@ def stays_away(result: Tempered, statistics: Statistics | None = None) -> dict[s
 def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, statistics: Statistics | None = None) -> Bools:
     """Mark samples whose magnetisation at the lowest temperature no uniform field h allows, (samples,).
 
-    Couplings do not tell M from -M, so that P(-M) = P(M) exp(-2 beta h M) and <M> = <|M| tanh(beta h |M|)>. As a
-    function of M^2 that is concave, which bounds the magnetisation per site m, with b = beta |h| N:
+    Couplings are even in M, so that P(-M) = P(M) exp(-2 beta h M) and <M> = <|M| tanh(beta h |M|)>. The average is over
+    a concave function of M^2, which bounds the magnetisation per site m, with b = beta |h| N:
 
         <m^2> tanh(b) <= sign(h) <m> <= sqrt(<m^2>) tanh(b sqrt(<m^2>)).
 
-    The error of <m> is at least that of signs which are independent after the autocorrelation time that was measured: a
-    sign that never changed where it should have has no scatter of its own. Other fields than uniform ones allow all.
+    The error of <m> is at least the error of signs that are independent after the measured autocorrelation time, as a
+    sign that never changed has no scatter of its own. In other than uniform fields no sample is marked.
     """
     field = result.model.uniform_field
     if not field:
@@ -407,7 +408,7 @@ def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> 
     if walked is not None:
         return [_short_walks(result, walked)]
     if len(short) < FEWEST_SAMPLES:
-        return []  # which tests of drifts have said
+        return []  # the tests of drifts have said this
     return [
         f"in {_share(short, result)} the energy at {result.axis.coldest} is constant or measured over fewer than "
         f"{SHORTEST} autocorrelation times; run longer"
@@ -440,13 +441,13 @@ def exchange_problems(result: Tempered) -> list[str]:
 
 
 def compare_copies(energy: Followed, false_alarms: float = FALSE_ALARMS, least_window: npt.ArrayLike = 0) -> Bools:
-    """In which samples the averages of copies differ by more than their fluctuations explain, (samples,).
+    """Mark samples in which the averages of copies differ by more than their fluctuations explain, (samples,).
 
     An analysis of variance: with C = 2 sigma^2 tau of the copies, each about its own average, the scatter of their
-    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom, half as many
-    where a least window tells of a slow process beside fast ones, as C is known worse then. Copies too short for their
-    own tau are not said to disagree; that they are too short shows elsewhere. In equilibrium copies of any sample
-    disagree with a probability of ``false_alarms`` at most.
+    averages n s^2 / C follows Fisher's F with copies - 1 and n copies / (2 W + 1) degrees of freedom. The latter are
+    halved where a least window marks a slow process beside fast ones, as C is then less well known. Copies too short
+    for their own tau never count as disagreeing; other tests show that they are too short. In equilibrium copies of any
+    sample disagree with a probability of ``false_alarms`` at most.
     """
     means, is_constant, variance, freedom, is_trusted = energy.of_copies(least_window)
     samples, copies = means.shape
@@ -462,7 +463,7 @@ def _whose(chosen: Bools, result: Tempered) -> str:
 
 
 def _share(chosen: Bools, result: Tempered) -> str:
-    """Say how many samples are chosen or, of pooled runs some of which are of one sample, how many runs."""
+    """Say how many samples are chosen or, where pooled runs share samples, how many runs are."""
     return f"{int(chosen.sum())} of {chosen.size} {'samples' if result.disorder is None else 'runs'}"
 
 

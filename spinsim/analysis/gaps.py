@@ -1,25 +1,25 @@
 """Correlations in time of runs of space and time, and the gaps that follow from their decay.
 
-C(t) of an operator that changes the parity, such as a spin, is a sum over the levels of odd parity: with slices many
-gaps long each contributes c cosh(gap (slices / 2 - t)), gap = ln(lambda_0 / lambda) in units of 1 / step in time. For
-an operator that keeps the parity, such as the product of two spins, it is a sum over the levels of even parity above
-the ground state, once the square of its average is taken off. All c are positive, so that what is fitted over too
-early times lies above the lowest gap, never below.
+C(t) of an operator that changes the parity, such as a spin, is a sum over the levels of odd parity. If beta times the
+gap is large, each level contributes c cosh(gap (slices / 2 - t)), gap = ln(lambda_0 / lambda) in units of 1 / step in
+time. For an operator that keeps the parity, such as the product of two spins, C(t) less the square of its average is a
+sum over the levels of even parity above the ground state. All c are positive, so that fits over too early times lie
+above the lowest gap, never below.
 
-At a temperature above 0 transitions between excited states take part in C(t), by exp(- beta gap) of the lowest gap, the
-odd one: fits then lie far above it, while even gaps may come out a quarter too low. In exact spectra of rings of 6 and
-7 (uniform, +-J and Gaussian couplings, Gamma from 0.4 to 3) what is left of that at beta gap = 8 is 0.0001 of odd gaps
-and 0.003 of even ones, at 6 it is 0.02 of even ones, at 3 it is 0.2.
+At a temperature above 0, transitions between excited states contribute to C(t), in proportion to exp(- beta gap) of the
+lowest gap, which is odd. Fits then lie far above this gap, while even gaps may come out a quarter too low. In exact
+spectra of rings of 6 and 7 (uniform, +-J and Gaussian couplings, Gamma from 0.4 to 3) the remaining relative error at
+beta gap = 8 is 0.0001 for odd gaps and 0.003 for even ones; for even gaps it is 0.02 at 6 and 0.2 at 3.
 
 Where configurations were saved and space is small, gaps come from the operator that shows the lowest level of a parity
 best, else from the averages over sites, or bonds, that every run measures.
 
 The spins s_x of a small space, or products of two of them less their averages, are operators O_a of one parity, whose
-correlations C_ab(t), the averages over slices of O_a(tau) O_b(tau + t), are sums over the levels of that parity. Levels
-near each other, of which C(t) of a single operator tells no two apart, are eigenvectors there: the combination v of
-the largest lambda in C(1) v = lambda C(0) v has least to do with all levels but the lowest, and what is left of those
-that the operators span at all decays with later times. Each half of a run is measured with the combination that the
-other half gave: noise that was taken for a signal in one half is none in the other, so that C(t) is unbiased.
+correlations C_ab(t), the averages over slices of O_a(tau) O_b(tau + t), are sums over the levels of that parity. Close
+levels, which C(t) of a single operator cannot resolve, are separate eigenvectors of this matrix. The combination v with
+the largest lambda in C(1) v = lambda C(0) v couples least to all levels but the lowest, and the remaining contribution
+of levels that the operators span decays with t. Each half of a run is measured with the combination from the other
+half: noise mistaken for a signal in one half is independent of the other, so that C(t) is unbiased.
 
 Sources: C. Michael, Nucl. Phys. B 259, 58 (1985); M. Luescher, U. Wolff, Nucl. Phys. B 339, 222 (1990); B. Blossier,
 M. Della Morte, G. von Hippel, T. Mendes, R. Sommer, JHEP 04 (2009) 094.
@@ -50,9 +50,9 @@ from spinsim.saved import Configurations
 
 LEAST: Final = 8.0  # beta times the odd gap below which excited states take part in C(t)
 PARITIES: Final = ("odd", "even")  # parities of the levels whose gaps are found
-MOST_OPERATORS: Final = 128  # most operators of a matrix: more would take long, and have the noise of ever longer runs
+MOST_OPERATORS: Final = 128  # most operators of a matrix: more take long, and need ever longer runs against noise
 _MOST_LATER: Final = 16
-_TRAINED: Final = 2**13  # configurations of a half, at most, that a combination is found from
+_TRAINED: Final = 2**13  # most configurations of a half from which a combination is found
 _TOGETHER: Final = 2**16  # slices whose operators are in memory at a time; their sums are exact in float32
 _DEPENDENT: Final = 1e-6  # share of the largest eigenvalue of C(0): combinations below hardly change, and are left out
 BINS: Final = 48  # stretches of time that each copy's series is cut into
@@ -61,15 +61,16 @@ FEWEST_STEPS: Final = 4 * BINS
 
 @dataclass(frozen=True)
 class Gaps(Fits):
-    """The gap of one parity of each sample at each place of the ladder, (samples, places); NaN where none is.
+    """Gap of one parity for each sample at each place of the ladder, (samples, places); NaN where there is none.
 
-    Excited states take part in C(t) where the odd gap is below ``LEAST`` / beta, which bounds it then, and may where no
-    odd gap is found; even gaps are left out at both. Averages over sites or bonds bound a gap by the value fitted.
+    Excited states contribute to C(t) where the odd gap is below ``LEAST`` / beta, which is then its bound; they may
+    contribute where no odd gap is found. Even gaps are left out in both cases. For averages over sites or bonds, the
+    fitted value is an upper bound of the gap.
     """
 
-    operators: Integers  # how many the operator was combined of; 1 for the average over sites or bonds
-    is_hot: Bools  # excited states take part, or may
-    bound: Array  # value that the gap lies below, or at; NaN where there is none
+    operators: Integers  # number of operators in the combination; 1 for the average over sites or bonds
+    is_hot: Bools  # true where excited states contribute, or may
+    bound: Array  # upper bound of the gap; NaN where there is none
 
 
 class Decay(NamedTuple):
@@ -79,23 +80,23 @@ class Decay(NamedTuple):
     value: Array  # C(t), likewise
     error: Array  # its standard error, from stretches
     first: int = 0  # first time of the window that was fitted; 0 where there is none
-    last: int = 0  # last time of it
+    last: int = 0  # last time of the window
     gap: float = np.nan
     amplitude: float = np.nan  # c cosh(...) at ``first``
     second_gap: float = 0.0  # of a second level, if the fit has one
     second_amplitude: float = 0.0
-    operators: int = 1  # as ``Gaps`` has it
+    operators: int = 1  # as in ``Gaps``
 
 
 class _Correlated(NamedTuple):
-    """C(t) of samples at places of the ladder, as gaps are fitted to it."""
+    """C(t) of samples at places of the ladder, as data of fits."""
 
     times: Integers  # in slices, (times,)
     mean: Array  # (samples, places, times)
     covariance: Array  # of its errors, (samples, places, times, times)
-    entries: int  # stretches of copies that both are from
-    most_levels: int  # that a fit may tell apart
-    operators: int  # how many C(t) was combined of; 1 for averages
+    entries: int  # stretches of copies from which mean and covariance come
+    most_levels: int  # most levels of a fit
+    operators: int  # number of operators combined in C(t); 1 for averages
 
 
 @dataclass(frozen=True)
@@ -104,22 +105,22 @@ class InTimeCurve:
 
     time: Integers  # in slices, (times,)
     value: Array  # averaged over time, copies and disorder, (temperatures, times)
-    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
-    trusted: Bools  # whether the error is one, as ``Estimate`` says
+    error: Array  # standard error: from the scatter of samples or, for one sample, the autocorrelation of its series
+    trusted: Bools  # true where the error can be trusted, see ``Estimate``
 
 
 def has_leading(result: Tempered, parity: str) -> bool:
-    """Returns whether enough configurations of a small space are there; even parity takes those of two copies."""
+    """Return True if enough configurations of a small space were saved; even parity needs two copies."""
     saved: Configurations | None = getattr(result, "configurations", None)
     if result.disorder is not None:
-        return False  # several runs of one sample are together in sums alone
+        return False  # several runs of one sample are joined in sums alone
     if saved is None or saved.shape[0] < FEWEST_STEPS or (parity == "even" and saved.shape[2] < 2):
         return False
     return _operators(result.model.graph, parity) is not None
 
 
 def _operators(graph: Graph, parity: str) -> Integers | None:
-    """Returns the rows of ``world_lines`` whose product each operator is, (operators, 1 or 2); None for too many."""
+    """Return the rows of ``world_lines`` that each operator multiplies, (operators, 1 or 2); None for too many."""
     sites = graph.sites // graph.slices
     if parity == "odd":
         return np.arange(sites)[:, None] if sites <= MOST_OPERATORS else None
@@ -129,7 +130,7 @@ def _operators(graph: Graph, parity: str) -> Integers | None:
 
 
 def _leading(bits: Bits, lines: Integers, operators: Integers, times: Integers, even: bool) -> Array:
-    """Returns C(t) of configurations (rows, copies, bytes), (rows, copies, times); even parity averages over copies."""
+    """Return C(t) of configurations (rows, copies, bytes), (rows, copies, times); even parity averages over copies."""
     middle = len(bits) // 2
     halves = bits[:middle], bits[middle:]
     of_other = [_trained(half, lines, operators, even) for half in halves[::-1]]
@@ -142,7 +143,7 @@ def _leading(bits: Bits, lines: Integers, operators: Integers, times: Integers, 
 
 
 def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.int8]]]:
-    """Yields spins (configurations, sites of space, slices) of configurations (configurations, bytes) in parts."""
+    """Yield spins (configurations, sites of space, slices) of configurations (configurations, bytes) in parts."""
     together = max(1, _TOGETHER // lines.shape[1])
     for first in range(0, len(bits), together):
         chosen = slice(first, first + together)
@@ -150,7 +151,7 @@ def _spins(bits: Bits, lines: Integers) -> Iterator[tuple[slice, npt.NDArray[np.
 
 
 def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> tuple[Array, float]:
-    """Returns the weights of the operators that half of a run gives, and the average that is taken off their sum."""
+    """Return the weights of the operators from half of a run, and the average to subtract from their weighted sum."""
     flat = bits.reshape(-1, bits.shape[-1])
     chosen = flat[:: max(1, -(-len(flat) // _TRAINED))]
     many, slices = len(operators), lines.shape[1]
@@ -180,7 +181,7 @@ def _trained(bits: Bits, lines: Integers, operators: Integers, even: bool) -> tu
 def _measured(
     bits: Bits, weights: Array, constant: float, lines: Integers, operators: Integers, times: Integers
 ) -> tuple[Array, Array]:
-    """Returns C(t) (rows, copies, times) of a combination in the other half, and its mean (rows, copies)."""
+    """Return C(t) (rows, copies, times) of a combination in the other half, and its mean (rows, copies)."""
     flat = bits.reshape(-1, bits.shape[-1])
     form = np.zeros((len(lines), len(lines)))
     form[operators[:, 0], operators[:, -1]] = weights
@@ -208,7 +209,7 @@ def has_connected(result: Tempered) -> bool:
 
 
 def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
-    """Returns C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
+    """Return C(t) at each place of the ladder: of spins, or the connected one of products of neighbours in space."""
     terms = _terms(result, parity, 16)
     times, of_samples = terms.times, terms.mean
     error = np.sqrt(np.diagonal(terms.covariance[0], axis1=1, axis2=2)) * terms.wider[0, :, None]
@@ -222,18 +223,18 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
 def gaps(result: Tempered, parity: str = "odd") -> Gaps:
     """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
 
-    One level to C(t) of the operator that shows the lowest level best; else, to C(t) of spins or products of
-    neighbours, two levels where they are told apart, of which the lower gap is given. Levels that lie closer than such
-    a fit can tell raise the gap: the error does not hold that. The fit takes the covariance of the times, from
-    stretches of the series and widened where these are short against the autocorrelation time. Its window ends before
-    the first time at which C(t) is not four errors above 0; it begins one time behind the first from which on the fit
-    is good, with a probability of chi^2 of 0.1 or more, and has twelve times at most.
+    C(t) of the operator that shows the lowest level best is fitted with one level. C(t) of spins or products of
+    neighbours is fitted with two levels where they can be resolved; the lower gap is given. Levels too close to be
+    resolved raise the gap, which the error does not include. The fit uses the covariance of the times, from stretches
+    of the series, widened where stretches are short against the autocorrelation time. Its window ends before the first
+    time at which C(t) is not four errors above 0. It begins one time after the first from which on the fit is good,
+    with a probability of chi^2 of 0.1 or more, and has at most twelve times.
 
     Where beta times the odd gap is below ``LEAST``, or no odd gap is known, there is no gap of either parity.
     """
     if parity == "odd":
         return _fitted(result, parity)
-    even = _correlated(result, parity, range(samples_in(result)))  # which refuses runs that have none first
+    even = _correlated(result, parity, range(samples_in(result)))  # first refuses runs without even C(t)
     return _fitted(result, parity, _fitted(result, "odd"), even)
 
 
@@ -243,7 +244,7 @@ def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
 
 
 def _fitted(result: Tempered, parity: str, odd: Gaps | None = None, correlated: _Correlated | None = None) -> Gaps:
-    """Return the gaps of a parity, of even parity beside those of odd parity."""
+    """Return the gaps of a parity; even parity needs the gaps of odd parity, ``odd``."""
     correlated = correlated or _correlated(result, parity, range(samples_in(result)))
     slices, shape = result.model.graph.slices, correlated.mean.shape[:2]
     of_places = {name: values.reshape(shape) for name, values in vars(_fits(correlated, slices)).items()}
@@ -303,7 +304,7 @@ def _of_leading(result: Tempered, parity: str, samples: Iterable[int]) -> _Corre
 
 
 def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
-    """C(t), its covariance from stretches and their number, of series (steps, copies, times) by sample and place."""
+    """C(t), its covariance and the number of stretches, for series (steps, copies, times) by sample and place."""
     each = []
     for of in (of for of_sample in series for of in of_sample):
         entries = bin_means(of, BINS).reshape(-1, of.shape[-1])
@@ -316,7 +317,7 @@ def _means_of(series: list[list[Array]]) -> tuple[Array, Array, int]:
 
 
 def _in_time(result: Tempered, parity: str, least: int) -> InTime:
-    """Returns what a run has measured in time, if it is long enough and has this parity."""
+    """Return the measurements in time of a run, if it is long enough and has this parity."""
     measured, count = result.in_time, measurements_of(result)
     if measured is None:
         raise InputError(f"the run of {result.model.name} has no slices in time: give the file of a quantum run")
@@ -336,16 +337,16 @@ class _Terms(NamedTuple):
     times: Integers  # in slices, (times,)
     mean: Array  # over the whole run, (samples, temperatures, times)
     covariance: Array  # of these averages, from full blocks, (samples, temperatures, times, times)
-    blocks: int  # number of these, the least of pooled runs
-    wider: Array  # factor to errors from blocks, (samples, temperatures)
-    trusted: Bools  # whether autocorrelation times are known, likewise
+    blocks: int  # number of full blocks, the smallest of pooled runs
+    wider: Array  # factor that widens errors from blocks, (samples, temperatures)
+    trusted: Bools  # true where autocorrelation times are known, likewise
 
 
 def _terms(result: Tempered, parity: str, least: int) -> _Terms:
-    """Returns C(t) of every block.
+    """Return C(t) averaged over copies, with its covariance from blocks.
 
-    Autocorrelation times are those of C(1) and m^2 or, of even parity, of the energy of space and the link overlap:
-    they tell how far blocks are too short.
+    The autocorrelation times of C(1) and m^2 or, for even parity, of the energy of space and the link overlap show how
+    far blocks are too short.
     """
     times, statistics = _in_time(result, parity, least).times, statistics_of(result)
     *found, blocks = zip(
@@ -357,7 +358,7 @@ def _terms(result: Tempered, parity: str, least: int) -> _Terms:
 
 
 def _terms_of(runs: IndependentRuns, times: int, even: bool) -> tuple[Array, Array, Array, Bools, int]:
-    """Averages, covariance, factors to errors, whether times are known, and blocks, as ``_Terms`` has them."""
+    """Averages, covariance, factors that widen errors, marks of known times, and number of blocks, as in ``_Terms``."""
     names = [correlation_name(k, even) for k in range(times)]
     mean, blocks = (np.stack([find(name) for name in names], axis=-1) for find in (runs.mean, runs.block_means))
     if even:

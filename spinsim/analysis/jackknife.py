@@ -1,4 +1,4 @@
-"""Errors of functions of means, such as ratios and cumulants, by leaving out and by resampling."""
+"""Errors of functions of means, such as ratios and cumulants, by jackknife and by bootstrap."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def standard_error(values: Array, axis: int = 0) -> Array:
 
 
 def too_small(naive: Array, true: Array) -> Array:
-    """Factor, 1 at least, from errors of bins that may be short to those by autocorrelation times, NaN of constants."""
+    """Factor, at least 1, from errors of short bins to errors by autocorrelation times, which are NaN for constants."""
     return np.maximum(1.0, np.divide(np.nan_to_num(true), naive, out=np.ones_like(naive), where=naive > 0))
 
 
 def bin_means(series: npt.ArrayLike, bins: int) -> Array:
-    """Means of ``bins`` consecutive bins of equal length, (bins, ...); the first n mod bins measurements go."""
+    """Means of ``bins`` consecutive bins of equal length, (bins, ...), without the first n mod bins measurements."""
     values = finite_array(series, "series")
     if not 2 <= bins <= len(values):
         raise InputError(f"{bins} bins of {len(values)} measurements: give from 2 to {len(values)} bins")
@@ -42,12 +42,12 @@ def bin_means(series: npt.ArrayLike, bins: int) -> Array:
 
 
 def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike) -> Jackknife:
-    """Value, error and bias of a function of means, by leaving out one sample or bin after the other.
+    """Value, error and bias of a function of means, by leaving out one sample or bin at a time.
 
     error^2 = (n - 1)/n sum over i of (f_i - mean of f_i)^2 and bias = (n - 1)(mean of f_i - f), where f_i leaves out
     entry i. Source: B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans (SIAM, 1982), chapters 2 and 3.
-    It holds for smooth functions; a median is none. The function takes means over the independent samples or bins, the
-    first axis of the data, and returns a number or an array.
+    The error holds for smooth functions, not for a median. The function takes means over the independent samples or
+    bins, the first axis of the data, and returns a number or an array.
     """
     values = finite_array(data, "data")
     count, mean = len(values), values.mean(axis=0)
@@ -59,14 +59,14 @@ def jackknife(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike) -
 
 
 def bootstrap(function: Callable[[Array], npt.ArrayLike], data: npt.ArrayLike, resamples: int, seed: int) -> Array:
-    """A function of the means of data drawn again with replacement, n of n, ``resamples`` times; as ``jackknife`` else.
+    """Function of the means of ``resamples`` bootstrap resamples, n of n entries each; arguments as for ``jackknife``.
 
-    Row 0 of (1 + resamples, ...) belongs to the data themselves, the others to resamplings, whose spread is the error.
+    Row 0 of (1 + resamples, ...) comes from the data themselves. The spread of the other rows is the error.
 
     Trailing axes, such as temperatures, are drawn together, so that resampled curves are as correlated as the data.
     Give independent data, such as lattice sizes, seeds of their own. Source: B. Efron, Ann. Statist. 7, 1 (1979). 1,000
     resamples give errors to 2 %. The seed, from 0, is the key of NumPy's Philox generator; it draws the same entries as
-    far as NumPy keeps ``Generator.integers`` the same from version to version.
+    long as NumPy does not change ``Generator.integers``.
     """
     values = finite_array(data, "data")
     if resamples < 2:

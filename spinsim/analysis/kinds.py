@@ -1,4 +1,4 @@
-"""The kind of magnet that a model is, by its couplings, and if runs of different sizes are of one model."""
+"""Kind of magnet by the couplings of a model, and a check that runs of different sizes are of one model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from spinsim.model.ising import Ising, described
 from spinsim.model.trotter import first_slice
 from spinsim.observables.quantities import in_space
 
-_CLEAR: Final = 4.0  # standard errors by which the mean coupling of a model is above 0
-MOST_DEVIATIONS: Final = 4.0  # standard errors between averages of one kind of couplings: 1 pair in 16,000 has more
+_CLEAR: Final = 4.0  # standard errors by which a mean coupling must lie above 0
+MOST_DEVIATIONS: Final = 4.0  # standard errors between averages of one kind of couplings; 1 pair in 16,000 exceeds it
 SETTINGS: Final = ("couplings", "bond_fraction", "field")
 LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
-"""Settings that runs from before there were any have not, as if they were 0 or none."""
+"""Settings that older runs lack; they count as 0 or none there."""
 
 
 def is_ferromagnet(model: Ising) -> bool:
@@ -29,7 +29,7 @@ def is_ferromagnet(model: Ising) -> bool:
 
 
 def is_antiferromagnet(model: Ising) -> bool:
-    """True if no coupling is positive and all join two sublattices, whose staggered magnetisation is then its order."""
+    """True if no coupling is positive and all join two sublattices, so that the order parameter is staggered."""
     lowest, highest = model.extreme_couplings
     return model.is_bipartite and highest <= 0 and lowest < 0
 
@@ -45,8 +45,8 @@ def favours_parallel_spins(model: Ising) -> bool:
 def is_symmetric_glass(model: Ising) -> bool:
     """Return True for drawn couplings that are even about 0, in zero field: <s_i s_j> then averages to 0 over disorder.
 
-    The magnetisation of such a glass, and each of its modes, is that of free spins. The settings by which couplings
-    were drawn decide, so that all sizes of one model agree; couplings that were given count as none of these.
+    The magnetisation of such a glass, and each of its modes, averages as for free spins. The settings by which
+    couplings were drawn decide, so that all sizes of one model agree; given couplings never count as symmetric.
     """
     made = described(model)
     drawn = made.get("couplings") == "gaussian" or (made.get("couplings"), made.get("bond_fraction")) == ("pm-j", 0.5)
@@ -56,9 +56,9 @@ def is_symmetric_glass(model: Ising) -> bool:
 def check_one_model(a: Run, b: Run) -> None:
     """Refuse runs of two models.
 
-    Lattices must be of one name, one boundary and one ratio of sides. Couplings and fields must be of one kind: by
-    their settings where both files have these, else by the means of J, |J| and J^2 over all bonds of all samples, and
-    of the fields likewise, which may differ by 4 standard errors where they are random.
+    Lattices must share name, boundary and ratio of sides. Couplings and fields must be of one kind. Settings decide
+    this where both files have them; else the means of J, |J| and J^2 over all bonds of all samples decide, and the
+    corresponding means of fields. Means of random numbers may differ by 4 standard errors.
     """
     apart = _lattices_differ(a, b) or _settings_differ(a, b)
     if apart:
@@ -68,7 +68,7 @@ def check_one_model(a: Run, b: Run) -> None:
 
 
 def _lattices_differ(a: Run, b: Run) -> str:
-    """How lattices differ besides their size; empty where they do not."""
+    """Say how lattices differ besides their size; empty where they do not."""
     one, other = in_space(a.model), in_space(b.model)
     if one is None or other is None:
         return "" if one is other else "one has a lattice, the other has none"
@@ -85,7 +85,7 @@ def _lattices_differ(a: Run, b: Run) -> str:
 
 
 def _settings_differ(a: Run, b: Run) -> str:
-    """How couplings and fields differ; empty where they do not."""
+    """Say how couplings and fields differ; empty where they do not."""
     settings = [_settings(result) for result in (a, b)]
     if settings[0] and settings[1]:
         pairs = [(name, *(one.get(name) or 0.0 for one in settings if one)) for name in (*SETTINGS, *LATER_SETTINGS)]
@@ -102,7 +102,7 @@ def _settings_differ(a: Run, b: Run) -> str:
 
 
 def _settings(result: Run) -> dict[str, Any] | None:
-    """Settings of couplings that a run of the command line was given; None of an instance and of a Python call."""
+    """Coupling settings of a run from the command line; None for an instance file and for a Python call."""
     settings = result.config.get("model")
     if not isinstance(settings, dict) or settings.get("instance") is not None or not settings.keys() >= set(SETTINGS):
         return None
@@ -110,7 +110,7 @@ def _settings(result: Run) -> dict[str, Any] | None:
 
 
 def _means(rows: npt.NDArray[np.float64] | npt.NDArray[np.int8]) -> list[tuple[float, float]]:
-    """Means of x, |x| and x^2 over couplings or fields, and their errors, 0 of one number that all share."""
+    """Means of x, |x| and x^2 over couplings or fields, and their errors, 0 where all are equal."""
     values = np.asarray(rows[:1, :1] if rows.strides[-1] == 0 else rows, np.float64).ravel()
     if not len(values):
         return [(0.0, 0.0)] * 3

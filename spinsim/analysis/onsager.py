@@ -1,8 +1,8 @@
-"""The infinite square-lattice ferromagnet in zero field, solved; k_B = 1, and J = 1 where no coupling is given.
+"""Exact solution of the infinite square-lattice ferromagnet in zero field; k_B = 1, and J = 1 by default.
 
 With K = J/T, t = tanh 2K and k' = 2 t^2 - 1, the elliptic modulus k = 2 sinh 2K / cosh^2 2K has 1 - k^2 = k'^2. Written
 in t nothing overflows at low T, and ``ellipkm1`` takes k'^2 itself, so nothing cancels near T_c, where k' = 0.
-Temperatures stand in the unit of the coupling, which is above 0.
+Temperatures have the unit of the coupling, which is above 0.
 
 Sources: L. Onsager, Phys. Rev. 65, 117 (1944), eqs. (116) and (117); C. N. Yang, Phys. Rev. 85, 808 (1952), eq. (96).
 """
@@ -57,7 +57,7 @@ def _as_given(values: Array, temperature: npt.ArrayLike) -> Any:
 
 
 def _elliptic(temperature: Array) -> tuple[Array, Array, Array]:
-    """t, k' and the complete elliptic integral of the first kind, finite at k' = 0 so that k' times it is 0 there."""
+    """t, k' and the complete elliptic integral of the first kind; it is finite at k' = 0, so that k' times it is 0."""
     t = np.tanh(2 / temperature)
     modulus = 2 * t**2 - 1
     return t, modulus, np.asarray(ellipkm1(np.maximum(modulus**2, _TINY)))

@@ -27,10 +27,10 @@ class OverlapDistribution:
     width: Array  # of each bin; they differ by one step 2 / N of q at most, (bins,)
     density: Array  # P(q), (temperatures, bins); over all bins density times width adds up to 1
     error: Array
-    """Standard error of the density, from sample to sample or, of one sample, from how long q^2 is remembered; NaN for
-    a bin of one sample that stays empty, likewise."""
+    """Standard error of the density, likewise: from the scatter of samples or, for one sample, from the autocorrelation
+    of q^2; NaN for a bin of one sample that stays empty."""
     trusted: Bools
-    """True where the error is one: of one sample, if that of q^2 is; of several, whether they differ, likewise."""
+    """True where the error can be trusted, likewise: for one sample, if that of q^2 is; for several, if they differ."""
 
 
 def overlap_distribution(
@@ -38,12 +38,12 @@ def overlap_distribution(
 ) -> OverlapDistribution:
     """P(q) from every pair of copies; with ``symmetrize`` the mean of P(q) and P(-q), which are equal without a field.
 
-    The N + 1 values that q can have, 2 / N apart, are dealt to bins as evenly as can be, each value with a width of 2 /
-    N, so that no bin is high because it holds more of them. There are no more bins than values, and an odd number where
-    these are odd in number. Of reduced measurements a bin holds whole cells of their histograms, of which there are 256
-    at most (``_of_one_histogram`` says where errors of one sample come from).
+    The N + 1 possible values of q, 2 / N apart, are divided among bins as evenly as possible. Each value has a width of
+    2 / N, so that no bin is high because it holds more values. There are no more bins than values, and an odd number
+    where the number of values is odd. For reduced measurements a bin holds whole cells of their histograms, of which
+    there are 256 at most. ``_of_one_histogram`` describes the errors of one sample.
 
-    ``places`` of the ladder are all of them by default.
+    ``places`` are by default all places of the ladder.
     """
     statistics = _statistics(result, bins)
     run, chosen = statistics.run, list(range(len(result.temperature)) if places is None else places)
@@ -53,7 +53,7 @@ def overlap_distribution(
     first = np.searchsorted(_dealt(cells, len(q)), np.arange(len(q)))
     of_runs = np.add.reduceat(counts.astype(np.float64), first, axis=-1)
     shares = statistics.over_runs(of_runs / (run.lengths[:, None, None] * run.reduced.pairs))
-    if symmetrize:  # of values that make no whole number of cells, cells differ by one value
+    if symmetrize:  # where values do not divide evenly among cells, cells differ by one value
         q, width, shares = (q - q[::-1]) / 2, (width + width[::-1]) / 2, (shares + shares[..., ::-1]) / 2
     if len(shares) > 1:
         share, error = shares.mean(axis=0), standard_error(shares)
@@ -64,9 +64,9 @@ def overlap_distribution(
 
 
 def independent_overlaps(statistics: Statistics) -> Array:
-    """Return how many independent overlaps would give q^2 the error that it has, (samples, places).
+    """Return the number of independent overlaps that would give q^2 the same error, (samples, places).
 
-    Copies that share moves, or pairs that share copies, count as far as they tell something new.
+    Copies that share moves, or pairs that share copies, count as far as they are independent.
     """
     square, fourth, error = statistics.mean("q^2"), statistics.mean("q^4"), statistics.time("q^2").mean_error
     most = statistics.of_samples(
@@ -77,11 +77,11 @@ def independent_overlaps(statistics: Statistics) -> Array:
 
 
 def _of_one_histogram(share: Array, independent: Array, symmetrize: bool, field: bool) -> Array:
-    """Errors of the shares of bins (temperatures, bins) of one sample, of which nobody knows when q was in which bin.
+    """Errors of the shares of bins (temperatures, bins) of one sample, without the time series of q.
 
-    q is taken to be forgotten as q^2 is, so that there are so many ``independent`` overlaps of two copies
-    (temperatures,). A narrow bin is left sooner: this is a bound, up to twice the error. Without a field
-    that is not how long q keeps its sign: P(q) less P(-q) shows the error of half their difference, where it is larger.
+    q is assumed to decorrelate like q^2, which gives the number of ``independent`` overlaps of two copies
+    (temperatures,). As q leaves a narrow bin sooner, this is an upper bound, up to twice the error. Without a field q
+    may keep its sign for longer: half of P(q) less P(-q) is then the error of the odd part, where it is larger.
     """
     number = independent[:, None]
     error = np.sqrt(share * (1 - share) / number)
@@ -95,10 +95,10 @@ def _of_one_histogram(share: Array, independent: Array, symmetrize: bool, field:
 
 
 def bins_for(result: Tempered, place: int) -> int:
-    """Returns how many bins P(q) at a place of the ladder should have, by its width and the noise of the series.
+    """Return the number of bins for P(q) at a place of the ladder, from its width and the noise of the series.
 
-    The width is that of a polygon through the middles of bins, 2.15 sigma / n^(1/5): n follows from the error of q^2,
-    and 1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
+    The bin width is that of a frequency polygon, 2.15 sigma / n^(1/5). Here n follows from the error of q^2, and
+    1.35 sigma is the shortest interval with half of all q. A bin holds a whole number of values of q.
 
     Source: D. W. Scott, J. Am. Stat. Assoc. 80, 348 (1985).
     """
@@ -135,7 +135,7 @@ def _bins(sites: int, most: int, cells: int) -> tuple[Array, Array, Integers]:
     values = sites + 1
     bins = min(most, cells)
     if cells % 2 and not bins % 2:
-        bins -= 1  # else q = 0 would lie between two of them
+        bins -= 1  # else q = 0 would lie between two bins
     place = _dealt(cells, bins)[np.arange(values) * cells // values]
     counts = np.bincount(place, minlength=bins)
     middle = np.bincount(place, 2 * np.arange(values) / sites - 1, bins) / counts

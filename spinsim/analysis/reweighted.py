@@ -1,9 +1,9 @@
 """A tempering run's averages, free energy and entropy at temperatures between those that were simulated.
 
-Measurements come from sums over energy (``engine/measuring/reduction.py``). A bin of these that may hold
-several energies becomes two cells, the standard deviation of evenly spread energies apart on both sides of their mean,
-and moments change linearly between neighbouring bins: so weights, moments and their products are right to the second
-order of the width. A bin of one energy is a cell, and nothing is lost.
+Measurements come from sums over energy (``engine/measuring/reduction.py``). A bin that may hold several energies
+becomes two cells on both sides of its mean energy, each at the standard deviation of evenly spread energies. Moments
+change linearly between neighbouring bins. Weights, moments and their products are then correct to second order in the
+width. A bin of one energy is one cell, and nothing is lost.
 
 All temperatures of a ladder are joined: a weight depends on the energy alone, so that measurements of equal energy are
 added up. Source: A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989), in the limit of vanishing bin
@@ -33,11 +33,11 @@ from spinsim.observables.quantities import in_field
 from spinsim.observables.table import COPIES_IN_FIELD, Observable, Point, moments_of, observables, series_of
 
 _OF_ENERGY: Final = {"energy": 1, "E^2": 2, "E^4": 4, "(E - <E>)^2": 1}
-"""Moments that follow from the energy itself, by the power whose sums they take."""
+"""Moments that follow from the energy itself, with the power of the energy in their sums."""
 _WIDEST: Final = 1 / 3  # width of bins of several energies, in standard deviations of the energy at a temperature
-FEWEST: Final = 50  # independent measurements, effectively, at a new temperature
+FEWEST: Final = 50  # effective independent measurements that a new temperature needs
 _STEPS: Final = 100
-_EXACT: Final = 1e-10  # of a logarithm of a partition function
+_EXACT: Final = 1e-10  # relative accuracy of the logarithms of partition functions
 _AT_ONCE: Final = 2**21  # weights
 
 
@@ -46,10 +46,10 @@ class Cells:
     """Sums over the measurements of one energy and one chain."""
 
     energy: Array  # total, (cells,)
-    chain: Integers  # copy or, where sums are over all chains, 0, likewise
-    names: tuple[str, ...]  # of the numbers that are added up
-    sums: Array  # row 0 counts measurements, then a row for each number, (1 + names, cells)
-    stretches: tuple[tuple[Integers, Array], ...]  # of each stretch of time its cells and sums (1 + names, its cells)
+    chain: Integers  # copy, or 0 where sums are over all chains, (cells,)
+    names: tuple[str, ...]  # of the quantities in the sums
+    sums: Array  # row 0 counts measurements, then a row for each quantity, (1 + names, cells)
+    stretches: tuple[tuple[Integers, Array], ...]  # for each stretch of time: cells, and sums (1 + names, these cells)
 
     @property
     def count(self) -> Array:
@@ -66,7 +66,7 @@ class Cells:
 
 
 def together(cells: Sequence[Cells]) -> Cells:
-    """Cells of independent runs as those of one, whose chains and stretches of time are those of all."""
+    """Join the cells of independent runs; the chains and stretches of time of all runs are kept apart."""
     if len(cells) == 1:
         return cells[0]
     stretches, first, chain = [], 0, 0
@@ -85,13 +85,13 @@ class MultiHistogram:
 
     beta: Array  # inverse temperatures of the measurements, (temperatures,)
     log_partition: Array  # ln Z at each of them, up to one constant: 0 at the first, (temperatures,)
-    each: float  # measurements at each of them
+    each: float  # measurements at each temperature
 
     def log_shares(self, energy: Array, replicas: int = 1) -> Array:
-        """Return the summand to -beta E that makes the logarithm of a weight at any beta, of the energies' shape.
+        """Return the term that, added to -beta E, is the logarithm of a weight at any beta, of the energies' shape.
 
-        An energy may be that of several independent replicas at one temperature. Averages at another beta are those
-        with these weights divided by their sum, whose logarithm is ln Z in the unit of ``log_partition``.
+        An energy may be the sum over several independent replicas at one temperature. Averages at another beta use
+        these weights divided by their sum. The logarithm of this sum is ln Z, on the scale of ``log_partition``.
         """
         levels, level = np.unique(energy, return_inverse=True)
         offsets = (np.log(self.each) - replicas * self.log_partition)[:, None]
@@ -102,22 +102,22 @@ class MultiHistogram:
 
 
 def first_guess(energy: Array, beta: Array) -> Array:
-    """Returns ln Z of a ladder from the mean of its energies (..., temperatures): d ln Z = -E d beta."""
+    """Return ln Z of a ladder from the mean of its energies (..., temperatures): d ln Z = -E d beta."""
     mean = energy.reshape(-1, len(beta)).mean(axis=0)
     return np.concatenate([[0.0], np.cumsum(-(mean[1:] + mean[:-1]) / 2 * np.diff(beta))])
 
 
 def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> MultiHistogram:
-    """Join measurements of a ladder of which it is known how many have each energy, at whatever temperature.
+    """Join the measurements of a ladder, from the number of measurements of each energy over all temperatures.
 
     Total energies and counts are (levels,); all beta (temperatures,) have equally many measurements. The search starts
-    from the ``log_partition`` of much the same measurements.
+    from ``start``, the ``log_partition`` of similar measurements.
     """
-    # Newton's search for the minimum of a convex function, whose gradient is what each temperature has too many
+    # Newton's search for the minimum of a convex function; its gradient is the surplus of each temperature
     count = np.asarray(count, np.float64)
     total = float(count.sum())
     each, middle = total / len(beta), float(energy @ count) / total
-    centred = energy - middle  # energies about 0 are exact in sums
+    centred = energy - middle  # energies centred about 0 keep sums exact
     least, guess, step = np.inf, start + beta * middle, np.zeros_like(beta)
     for _ in range(_STEPS):
         height, sums, products = _mixed(centred, count, beta, guess + step)
@@ -139,7 +139,7 @@ def joined(energy: Array, count: npt.ArrayLike, beta: Array, start: Array) -> Mu
 
 
 def _mixed(energy: Array, count: Array, beta: Array, log_partition: Array) -> tuple[float, Array, Array]:
-    """Sums over all measurements: of the logarithm of their mixture, of each temperature's share, of two shares."""
+    """Sums over all measurements: logarithm of the mixture, share of each temperature, products of two shares."""
     height, sums, products = 0.0, np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
     for piece in _pieces(len(energy), len(beta)):
         mixed = -np.outer(beta, energy[piece]) - log_partition[:, None]
@@ -159,7 +159,7 @@ def _pieces(length: int, temperatures: int) -> Iterator[slice]:
 
 
 def check_width(run: RunSums, samples: int) -> None:
-    """Refuse sums over energy that are none of stretches of time, of one sample, or whose bins are wide."""
+    """Refuse missing sums over energy, sums of one sample without stretches of time, and sums in wide bins."""
     energies, model = run.reduced.energies, run.reduced.model
     if energies is None or (samples == 1 and energies.blocks == 1):
         raise InputError(
@@ -181,8 +181,8 @@ def cells_of_copies(
 ) -> Cells:
     """Return sums over the energies of each copy of a sample.
 
-    Sums that are not known by copy stand in the cells of the first copy, as only their total counts. Off moments that
-    are variances ``middle`` is taken, numbers near their means; energies are at least ``spacing`` apart.
+    Sums that are not known by copy go into the cells of the first copy, as only their total counts. From moments that
+    are variances, numbers near their means (``middle``) are subtracted. Energies are at least ``spacing`` apart.
     """
     energies, sites = run.reduced.energies, run.reduced.model.sites
     assert energies is not None  # noqa: S101  (as ``check_width`` has said)
@@ -215,7 +215,7 @@ def cells_of_copies(
 
 
 def cells_of_pairs(run: RunSums, sample: int, names: Sequence[str], spacing: float, merge: int) -> Cells:
-    """Return sums over the sums of two copies' energies, of all pairs of a sample together."""
+    """Return sums over the summed energies of two copies, for all pairs of a sample together."""
     energies = run.reduced.energies
     assert energies is not None  # noqa: S101  (likewise)
     binned = energies.of_sample(run.arrays, run.measurements, sample, "energy_pair")
@@ -228,7 +228,7 @@ def cells_of_pairs(run: RunSums, sample: int, names: Sequence[str], spacing: flo
 
 
 def _apart(binned: Binned, spacing: float) -> tuple[Array, Array]:
-    """Energies of cells, (cells,), and how far those of a bin are from its mean, (1 or 2,)."""
+    """Energies of cells, (cells,), and the shifts of the cells of a bin from its mean, (1 or 2,)."""
     mean = _mean_energy(binned)
     spread = np.sqrt(max(binned.width**2 - spacing**2, 0.0) / 12) if binned.width > spacing else 0.0
     shifts = np.array([-spread, spread]) if spread else np.zeros(1)
@@ -240,12 +240,12 @@ def _mean_energy(binned: Binned) -> Array:
 
 
 def _dealt(counts: Array, shifts: Array) -> Array:
-    """Numbers (..., bins) dealt evenly to the cells of each bin, (..., cells)."""
+    """Numbers (..., bins) divided evenly among the cells of each bin, (..., cells)."""
     return np.repeat(counts / len(shifts), len(shifts), axis=-1)
 
 
 def _split(binned: Binned, sums: Array, counts: Array, shifts: Array) -> Array:
-    """Sums (chains, blocks, bins) dealt to the cells of each bin by the slope of the moment over all of the run."""
+    """Sums (chains, blocks, bins) divided among the cells of each bin by the moment's slope over the whole run."""
     dealt = _dealt(sums, shifts)
     if len(shifts) == 1 or sums.shape[-1] < 2:
         return dealt
@@ -271,14 +271,14 @@ def _cells(run: RunSums, energy: Array, count: Array, sums: Mapping[str, Array],
 class Reweighting:
     """Averages at temperatures that were not simulated."""
 
-    temperature: Array  # those asked for, (temperatures,)
+    temperature: Array  # requested temperatures, (temperatures,)
     estimates: dict[str, Estimate]
-    """Columns of ``summarize`` and, per site, free energy and entropy: ``free_energy_per_site`` and
-    ``entropy_per_site`` where the ladder goes so far up that infinite temperature, where the entropy is ln 2, can be
-    reached from it; else ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature,
-    and ``entropy_difference`` likewise. tau is that of the nearest temperatures of the ladder."""
-    effective: Array  # measurements that count, Kish's (sum of w)^2 / (sum of w^2), the mean over samples, likewise
-    notes: list[str]  # what a reader of the numbers must know, a sentence each
+    """Columns of ``summarize`` and, per site, free energy and entropy. These are ``free_energy_per_site`` and
+    ``entropy_per_site`` where the ladder is hot enough to reach infinite temperature, where the entropy is ln 2. Else
+    they are ``free_energy_over_T_difference``, F / T less its value at the ladder's highest temperature, and
+    ``entropy_difference`` likewise. tau comes from the nearest temperatures of the ladder."""
+    effective: Array  # effective measurements, Kish's (sum of w)^2 / (sum of w^2), the mean over samples, likewise
+    notes: list[str]  # notes for readers of the numbers, a sentence each
 
     @property
     def axis(self) -> Axis:
@@ -288,15 +288,15 @@ class Reweighting:
 def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """Averages at other temperatures from all copies at all temperatures of the ladder, by multi-histogram reweighting.
 
-    Each sample's ladder is joined for itself. Errors are over samples or, of one sample, jackknife errors over blocks
-    of time, each left out at all temperatures at once, as exchanges correlate them; they are those of the longest
-    blocks of ``summarize``. Overlaps of two copies are weighted with the sum of their energies. An error is trusted
-    where at least 50 independent measurements count and, of one sample, where those of the neighbouring temperatures
-    are.
+    The ladder of each sample is joined separately. Errors are over samples or, for one sample, jackknife errors over
+    blocks of time. Each block is left out at all temperatures at once, as exchanges correlate them; blocks are as long
+    as the longest of ``summarize``. Overlaps of two copies are weighted with the sum of their energies. An error is
+    trusted where at least 50 independent measurements count and, for one sample, where the errors of the neighbouring
+    temperatures are trusted.
 
     Raises:
         InputError: for fewer than 16 measurements, temperatures that are not above 0, ladders that do not overlap, and
-            energies that are too many for the sums over them.
+            sums over energy that are missing or in wide bins.
     """
     if result.in_time is not None:
         raise InputError(
@@ -336,14 +336,14 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 class _Counted(NamedTuple):
-    """One sample, of which measurements of equal energy are added up."""
+    """Sums of one sample over measurements of equal energy."""
 
     sites: int  # of the model
     beta: Array  # inverse temperatures of the ladder
     start: Array  # ``log_partition`` from its mean energies
-    singles: Cells  # of each copy, moments by name; those that are variances less ``middle``, and squared as (name, 2)
+    singles: Cells  # of each copy, moments by name; variances less ``middle``, with squares as "(name) squared"
     pairs: Cells | None  # of all pairs of copies, None where there are none
-    middle: dict[str, float]  # by name of a variance, a number near the mean
+    middle: dict[str, float]  # for each variance, by name, a number near the mean
 
     def without(self, stretch: int) -> _Counted:
         """Leave a stretch of time out, at all temperatures at once."""
@@ -352,7 +352,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(result: Tempered, runs: IndependentRuns, sample: int, merge: int) -> _Counted:
-    """Return what runs of a sample have added up over its energies; stretches are ``merge`` of their blocks long."""
+    """Return the sums of the runs of a sample over its energies; stretches are ``merge`` blocks long."""
     run = runs.first
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
     own, of_pairs = ([name for name in moments if MOMENTS[name] == pairs] for pairs in (False, True))
@@ -375,7 +375,7 @@ def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
 
 
 def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
-    """Averages of moments of one sample by name, and ln Z and entropy per site less those at the end of the ladder."""
+    """Averages of moments of one sample by name, and ln Z and entropy per site less their values at the hot end."""
     sites, beta, singles, pairs = whole.sites, 1 / targets, whole.singles, whole.pairs
     shares = ladder.log_shares(singles.energy)
     shares_of_pairs = None if pairs is None else ladder.log_shares(pairs.energy, 2)
@@ -401,7 +401,7 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
 
 
 def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
-    """Weights of a measurement in each cell, of sum 1, the logarithm of what that was, and Kish's effective number."""
+    """Weights of a measurement in each cell, normalised to 1, ln of the former sum, and Kish's effective number."""
     largest = float(logarithms.max())
     weight = np.exp(logarithms - largest)
     total = float(weight @ count)
@@ -410,7 +410,7 @@ def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
 
 
 def _variance(cells: Cells, name: str, weight: Array) -> float:
-    """Weighted variance; the square of the mean comes from different copies, which are independent, where there are."""
+    """Weighted variance; with several copies, the square of the mean comes from different, independent copies."""
     numbers = cells.of(name)
     mean = float(weight @ numbers)
     square = float(weight @ cells.of(f"{name} squared")) - mean**2
@@ -426,7 +426,7 @@ def _mean(parts: list[dict[str, Array]]) -> dict[str, Array]:
 
 
 def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
-    """Returns what is found at other temperatures; ``reference`` as ``observables`` takes it."""
+    """Return the observables at other temperatures; ``reference`` is as for ``observables``."""
     measured = choice_of(result)
     fewer = min(measured.copies, COPIES_IN_FIELD - 1)  # connected overlaps would take weights of four copies
     return observables(result.model, measured._replace(copies=fewer), reference)
@@ -437,11 +437,11 @@ class _Time(NamedTuple):
 
     tau: Array  # in measurements, the mean over samples
     trusted: Array  # share of the samples in which it is trusted
-    wider: Array  # factor to errors
+    wider: Array  # factor that widens errors
 
 
 def _times(statistics: Statistics) -> tuple[dict[str, _Time], int]:
-    """Autocorrelation times of all observables, and how many blocks are merged where errors come from time."""
+    """Autocorrelation times of all observables, and the number of merged blocks, 0 for several samples."""
     names = dict.fromkeys(["energy", *series_of(_observables(statistics.result, "hottest"))])
     is_one = statistics.samples == 1
     merge = max(int(statistics.chain(name).merge.max()) for name in names) if is_one else 0

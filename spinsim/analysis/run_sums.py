@@ -1,4 +1,4 @@
-"""Numbers of a run over its time, from sums over all measurements (``engine/measuring/reduction.py``)."""
+"""Quantities of a run over its time, from sums over all measurements (``engine/measuring/reduction.py``)."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ _ROUNDING: Final = 1e-24  # share of the mean square about the first value below
 
 
 class OfCopies(NamedTuple):
-    """Averages of copies over the whole run and how well they are known; arrays of (samples,) but for the first."""
+    """Averages of copies over the whole run and their accuracy; all arrays but the first are (samples,)."""
 
     means: Array  # of each copy, (samples, copies)
     is_constant: npt.NDArray[np.bool_]  # true where no copy moves
     variance: Array  # of the average of a copy, from its fluctuations about that average
     freedom: Array  # degrees of freedom of the variance
-    is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough to know it
+    is_trusted: npt.NDArray[np.bool_]  # true where copies are long enough for a known variance
 
 
 class Bins(NamedTuple):
-    """A number in logarithmic bins of runs, the earliest first."""
+    """A quantity in logarithmic bins of runs, the earliest first."""
 
     start: Integers  # first measurement of each bin, of the longest run, (bins,)
-    stop: Integers  # measurement after its last, likewise
-    counts: Integers  # measurements in it, (bins, samples) or (bins, 1)
+    stop: Integers  # measurement after the last of each bin, likewise
+    counts: Integers  # measurements in each bin, (bins, samples) or (bins, 1)
     means: Array  # averages over the bins, (bins, samples)
 
 
 @dataclass(frozen=True)
 class FollowedSeries:
-    """A number over the time of a run at the coldest place: averages over blocks of measurements.
+    """Time series of a quantity at the coldest place: averages over blocks of measurements.
 
-    A block is short against any autocorrelation time that a run could be too short for. Averages over it vary less than
-    single measurements and have a time longer in the same ratio; times and rows here are of single measurements.
+    A block is short against any autocorrelation time that a run could be too short for. Block averages vary less than
+    single measurements, and their autocorrelation time is longer in the same ratio. Times and rows here refer to single
+    measurements.
     """
 
     values: Array  # measurements or averages over blocks, (steps, samples, copies or pairs of copies)
@@ -58,7 +59,7 @@ class FollowedSeries:
 
     @cached_property
     def bins(self) -> Bins:
-        """Bins [n / 2^k, n / 2^(k - 1)), of which the first leaves row 0 out."""
+        """Bins [n / 2^k, n / 2^(k - 1)); row 0 is in no bin."""
         start, stop = bin_edges(len(self.values))
         means = np.array([self._averaged[a:b].mean(axis=0) for a, b in zip(start, stop, strict=True)])
         start, stop = start * self.length, stop * self.length
@@ -76,7 +77,7 @@ class FollowedSeries:
         return self._in_measurements(integrated_time(self._averaged), self._averaged)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies; their variance is that of all copies together, each about its average."""
+        """Return the averages of copies; the variance pools all copies, each about its own average."""
         length, _, copies = self.values.shape
         means = self.values.mean(axis=0)
         centred = self.values - means
@@ -84,14 +85,14 @@ class FollowedSeries:
         centred[:, constant] = 0  # rounding of means is no fluctuation
         time = integrated_time(centred, chain_axis=2, least_window=np.asarray(least_window) / self.length)
         window = 2 * time.window + 1
-        # each copy has lost its own average, integrated_time allows for one of all
+        # each copy has its own average subtracted; integrated_time corrects for one common average
         lost = (1 + window / length) / (1 + window / (length * copies))
         variance = time.mean_error**2 * copies * lost  # of the average of a copy
         is_trusted = self._in_measurements(time, self.values).is_resolved  # though few events may carry the variance
         return OfCopies(means, constant.all(axis=1), variance, length * copies / window, is_trusted)
 
     def _in_measurements(self, time: IntegratedTime, values: Array) -> IntegratedTime:
-        """Return a time over averages of blocks as that of single measurements, resolved by the rule for these."""
+        """Convert a time of block averages to single measurements, with their rule for resolved times."""
         if self.length == 1:
             return time
         blocks, scale = len(values), self.length * self.ratio
@@ -103,7 +104,7 @@ class FollowedSeries:
 
 
 def bin_edges(length: int) -> tuple[Integers, Integers]:
-    """First rows of the logarithmic bins of a series, earliest bin first, and the rows after their last ones."""
+    """First row of each logarithmic bin of a series, earliest bin first, and the row after each bin."""
     edges = np.array([length >> k for k in range(length.bit_length())][::-1])
     return edges[:-1], edges[1:]
 
@@ -112,14 +113,14 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
 class RunSums:
     """Sums over all measurements of a run, of all its samples or of some.
 
-    Of pooled runs each sample of each run is a sample here, and they may have different numbers of measurements; all
-    but ``mean`` and ``of_samples`` then takes those of one number.
+    For pooled runs each sample of each run is a sample here, and samples may differ in number of measurements. All
+    methods but ``mean`` and ``of_samples`` then need samples with equal numbers.
     """
 
     reduced: Reduced  # terms and histograms that were added up
     arrays: Mapping[str, npt.NDArray[Any]]  # by the names of ``Reduced.arrays``
     measure_every: int  # sweeps between two measurements
-    stride: int = 1  # measurements for each row of the series that were kept; 0 where none were
+    stride: int = 1  # measurements for each kept row of the series; 0 without kept rows
     own: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     """Sums of the user's own observables by name and part, averaged over copies: ``block_sums`` (samples, blocks,
     places, ...), ``level_sums`` and ``level_squares`` (samples, levels, places, ...)."""
@@ -135,7 +136,7 @@ class RunSums:
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """Numbers of the terms by name."""
+        """Index of each term by name."""
         return {term.name: k for k, term in enumerate(self.reduced.terms)}
 
     @property
@@ -152,10 +153,10 @@ class RunSums:
 
     @cached_property
     def edges(self) -> Integers:
-        """First measurements of the logarithmic bins of the run, the earliest first, and the number of all.
+        """First measurements of the logarithmic bins of the run, the earliest first, and the number of measurements.
 
-        They are at n / 2, n / 4 and so on, rounded down, as far as bins are longer than a block; where blocks are
-        single measurements down to 1, as in series, else a first bin holds all that are before.
+        Bins begin at n / 2, n / 4 and so on, rounded down, as far as bins are longer than a block. Where blocks are
+        single measurements, bins go down to 1, as in series; else a first bin holds all earlier measurements.
         """
         length, count = self.block_length, self.measurements
         edges = [count >> k for k in range(count.bit_length()) if count >> k >= length]
@@ -168,7 +169,7 @@ class RunSums:
         return replace(self, arrays=cut, own=own)
 
     def chains_of(self, name: str) -> int:
-        """Copies, or pairs of copies, that a term is summed over at each measurement."""
+        """Number of copies, or pairs of copies, over which a term is summed at each measurement."""
         term = self.term(name)
         if term.power == CONNECTED:
             return 1
@@ -183,12 +184,12 @@ class RunSums:
         return np.asarray(whole / (self.lengths[:, None] * self.chains_of(name)))
 
     def block_means(self, name: str) -> Array:
-        """Averages over the blocks that are full, (blocks, samples, places)."""
+        """Averages over the full blocks, (blocks, samples, places)."""
         sums: Array = self.arrays["block_sums"][self.names[name]][: self.full_blocks]
         return sums / (self.block_length * self.chains_of(name))
 
     def coldest(self, name: str) -> FollowedSeries:
-        """Copies, or pairs of copies, of a judged term at the coldest place, as far as blocks are full."""
+        """Series of a judged term at the coldest place for each copy, or pair of copies, over the full blocks."""
         whole = self.arrays["coldest_sums"][self.reduced.judged.index(self.names[name])]
         length = block_length(len(whole), self.measurements)
         averages = whole[: self.measurements // length, :, : self.chains_of(name)] / length
@@ -226,7 +227,7 @@ class RunSums:
 
     @cached_property
     def walk_times(self) -> Array:
-        """Autocorrelation time of the places of replicas, (samples,), whose mean and variance are known."""
+        """Autocorrelation time of the places of replicas, (samples,); places have a known mean and variance."""
         whole = self.arrays["walk_sums"][0]
         length = block_length(len(whole), self.measurements)
         averages = whole[: self.measurements // length] / length
@@ -239,9 +240,9 @@ class RunSums:
         return self.reduced.followed.index(self.names[name])
 
     def levels(self, name: str, first: int) -> tuple[Array, Array]:
-        """Levels of the sum over copies or pairs in the blocks from ``first`` on, (levels, samples, places); its mean.
+        """Levels (levels, samples, places) and mean of the sum over copies or pairs, in the blocks from ``first`` on.
 
-        Levels are mean squares of sums about that mean, divided by their length.
+        A level is the mean square of sums over 2^l measurements, about that mean, divided by 2^l.
         """
         k, begin = self._followed(name), first * self.block_length
         sums, squares = (self.arrays[array][k, first:].sum(axis=0) for array in ("level_sums", "level_squares"))
@@ -249,7 +250,7 @@ class RunSums:
         return variance, mean + self.arrays["first_value"][k]
 
     def own_chain(self, name: str) -> Chain:
-        """Chain of an observable of the user's own; elements of an array stand behind each other as places do."""
+        """Chain of a user-defined observable; elements of an array are lined up like places."""
         sums, count, samples = self.own[name], self.measurements, self.samples
         blocks, levels, squares = (
             np.moveaxis(sums[part].reshape(*sums[part].shape[:2], -1), 1, 0)
@@ -261,16 +262,16 @@ class RunSums:
         return Chain(count, length, blocks[: count // length] / length, variance, mean.reshape(samples, -1), walk)
 
     def windows(self, name: str, levels: Array, first: int) -> Windows:
-        """Windows of levels, and of the blocks from ``first`` on where these are longer."""
+        """Windows from levels, continued by wider windows from the blocks from ``first`` on."""
         sums = self.block_means(name)[first:] * self.chains_of(name)
         short = autocorrelation.level_windows(levels)
         return autocorrelation.with_blocks(short, [sums], self.block_length, levels[0])
 
 
 def _levels(sums: Array, squares: Array, begin: int, count: int) -> tuple[Array, Array]:
-    """Mean squares of sums about the mean and that mean, of measurements from ``begin`` to ``count``.
+    """Mean squares of sums about the mean, and that mean, for measurements from ``begin`` to ``count``.
 
-    Of sums and squares (levels, samples, places) of sums over 2^l measurements.
+    ``sums`` and ``squares`` (levels, samples, places) add up sums over 2^l measurements, and the squares of these.
     """
     length = count - begin
     mean = sums[0] / length
@@ -285,7 +286,7 @@ def _levels(sums: Array, squares: Array, begin: int, count: int) -> tuple[Array,
 
 @dataclass(frozen=True)
 class FollowedTerm:
-    """A term at one place of the ladder over the time of a run, with what ``FollowedSeries`` has."""
+    """Time series of a term at one place of the ladder, with the methods of ``FollowedSeries``."""
 
     run: RunSums
     name: str
@@ -315,7 +316,7 @@ class FollowedTerm:
         return autocorrelation.blocked_time(windows, variance, average, length, least_window, carriers)
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
-        """Return the averages of copies; the fluctuations of their sum tell those of each."""
+        """Return the averages of copies; the variance of each follows from the fluctuations of their sum."""
         run, name, place = self.run, self.name, self.place
         row, length = run.reduced.by_copy.index(run.names[name]), run.measurements
         means: Array = run.arrays["copy_sums"][row, :, :, place] / length
@@ -331,13 +332,13 @@ class FollowedTerm:
 
 @dataclass(frozen=True)
 class FollowedRuns:
-    """A number over the time of runs of several lengths, with what ``FollowedSeries`` has.
+    """Time series of a quantity in runs of several lengths, with the methods of ``FollowedSeries``.
 
-    Bins are told by the part of each run that they are, from the last one on.
+    Bins that cover the same part of each run are joined, from the last one on.
     """
 
-    parts: Sequence[FollowedSeries | FollowedTerm]  # of all runs of a length together
-    rows: Sequence[Integers]  # which of all samples of all runs these are
+    parts: Sequence[FollowedSeries | FollowedTerm]  # one part for all runs of a length
+    rows: Sequence[Integers]  # indices of the samples of each part among all samples of all runs
 
     @property
     def copies(self) -> int:
@@ -369,18 +370,18 @@ class FollowedRuns:
 
 
 def in_order(times: Sequence[IntegratedTime], rows: Sequence[Integers]) -> IntegratedTime:
-    """Times of several parts of all samples as those of all, of which the parts have these ``rows``."""
+    """Join the times of several parts of all samples; ``rows`` are the sample indices of each part."""
     order = np.argsort(np.concatenate(rows))
     fields = (field.name for field in dataclasses.fields(IntegratedTime))
     return IntegratedTime(**{name: np.concatenate([getattr(one, name) for one in times])[order] for name in fields})
 
 
-Followed = FollowedSeries | FollowedTerm | FollowedRuns  # shows if a number drifts, and copies are compared by it
+Followed = FollowedSeries | FollowedTerm | FollowedRuns  # tests for drifts and compares copies
 
 
 @dataclass(frozen=True)
 class IndependentRuns:
-    """Independent runs of the same samples, usually one: their averages together, in which each measurement counts."""
+    """Independent runs of the same samples, usually one; joint averages give each measurement the same weight."""
 
     runs: Sequence[RunSums]
 
@@ -404,11 +405,11 @@ class IndependentRuns:
 
     @cached_property
     def seams(self) -> tuple[int, ...]:
-        """First blocks of all runs but the first, among blocks of equal length."""
+        """Index of the first block of each run but the first, among blocks of equal length."""
         return in_one_length([(np.empty(run.full_blocks), run.block_length) for run in self.runs])[1]
 
     def block_means(self, name: str) -> Array:
-        """Averages over the blocks that are full, of equal length, (blocks, samples, places)."""
+        """Averages over the full blocks, of equal length, (blocks, samples, places)."""
         return in_one_length([(run.block_means(name), run.block_length) for run in self.runs])[0]
 
     def chain(self, name: str) -> Chain:
@@ -424,9 +425,9 @@ class IndependentRuns:
         return self.chain(name).time
 
     def variance_of_mean(self, name: str) -> Array:
-        """Square of the error of the mean of a term with sums of each copy, from how copies differ, (samples, places).
+        """Squared error of the mean of a term with sums for each copy, from the scatter of copies, (samples, places).
 
-        It is free of bias however long the autocorrelation time is.
+        The estimate is free of bias, however long the autocorrelation time is.
         """
         variances = []
         for run in self.runs:

@@ -1,4 +1,4 @@
-"""Runs as statistics see them: series of any job that has them, their samples one by one."""
+"""Runs as statistics see them: the series of any job, and selections of their samples."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Bools = npt.NDArray[np.bool_]
 _SAMPLES_FIRST: Final = (
     "attempts accepts round_trips best_energy best_spins best_states local_squares local_measurements"
 )
-"""Attributes of results whose first axis is that of the samples."""
+"""Attributes of results whose first axis counts the samples."""
 _SAMPLES_SECOND: Final = {
     *(one.name for one in QUANTITIES),
     *("mean_slice_energy", "family", "population_free_energy", "parents", "permutation"),
 }
-"""Attributes of results whose second axis is that of the samples."""
-FEWEST_FOR_ERRORS: Final = 4  # numbers whose scatter gives an error; of two it covers 50 % in place of 68, of three 58
+"""Attributes of results whose second axis counts the samples."""
+FEWEST_FOR_ERRORS: Final = 4  # numbers whose scatter gives an error; with two it covers 50 %, not 68, with three 58
 FEWEST_STEPS: Final = 16  # measurements from which on averages are given
 COPY_SERIES, PAIR_SERIES = (
     tuple(one.name for one in quantities_of(in_time=False) if one.per == per) for per in (COPY, PAIR)
@@ -41,12 +41,12 @@ COPY_SERIES, PAIR_SERIES = (
 
 
 class Axis(NamedTuple):
-    """Axis that the averages of a run stand against."""
+    """Axis along which the averages of a run are given."""
 
     name: str  # of the column
     symbol: str  # in sentences and labels
     values: Array  # from the coldest end of the ladder
-    coldest: str  # where that end is, in words
+    coldest: str  # position of that end, in words
 
 
 def temperatures(values: Array) -> Axis:
@@ -65,7 +65,7 @@ class Run(Result):
 
 
 class Annealed(Run, SampledResult):
-    """Replicas after each step of a schedule, independent where they are no population (``AnnealResult``)."""
+    """Replicas after each step of a schedule, independent unless they are a population (``AnnealResult``)."""
 
     energy: Array
     magnetization: Integers
@@ -123,7 +123,7 @@ class Tempered(Run, SampledResult):
 
     @property
     def axis(self) -> Axis:
-        """The temperature, or what stands in its place, against which averages are given."""
+        """Axis of averages: the temperature, or the quantity in its place."""
         raise NotImplementedError
 
     @property
@@ -175,7 +175,7 @@ AnyRun = TypeVar("AnyRun", bound=Run)
 
 
 def samples_in(result: Result) -> int:
-    """Disorder samples of a run; of pooled runs of one sample it counts once."""
+    """Number of disorder samples of a run; a sample of several pooled runs counts once."""
     disorder = getattr(result, "disorder", None)
     return result.model.samples if disorder is None else len(np.unique(disorder))
 
@@ -194,7 +194,7 @@ def model_of_samples(result: Run) -> Ising:
 
 
 def sample_of(result: AnyRun, sample: int) -> AnyRun:
-    """The run of one disorder sample; of pooled runs all runs of it."""
+    """Run of one disorder sample; for pooled runs, all runs of this sample."""
     disorder = getattr(result, "disorder", None)
     if disorder is None:
         return samples_of(result, slice(sample, sample + 1))
@@ -202,13 +202,13 @@ def sample_of(result: AnyRun, sample: int) -> AnyRun:
 
 
 def samples_of(result: AnyRun, chosen: slice | Integers) -> AnyRun:
-    """The run of some of the samples, two or more of which need couplings or fields of their own."""
+    """Run of some of the samples; two or more samples need couplings or fields of their own."""
     model = result.model
     couplings, fields = (rows[chosen] if len(rows) > 1 else rows[0] for rows in (model.couplings, model.fields))
     kept = {name: getattr(model, name) for name in ("name", "offset", "maxcut_weight", "terms")}
     parts: dict[str, Any] = {"model": Ising(model.graph, couplings, fields, **kept)}
     for name in vars(result):
-        value = getattr(result, name)  # which reads what a file holds until it is asked for
+        value = getattr(result, name)  # reads arrays that the file holds until they are needed
         if name in _SAMPLES_FIRST.split() and value is not None:
             parts[name] = value[chosen]
         elif name in _SAMPLES_SECOND and value is not None:
@@ -220,15 +220,15 @@ def samples_of(result: AnyRun, chosen: slice | Integers) -> AnyRun:
         elif name == "disorder" and value is not None:
             parts[name] = np.unique(value[chosen], return_inverse=True)[1]
         elif name == "configurations":
-            parts[name] = None  # which are of all samples
+            parts[name] = None  # configurations are of all samples
     return replace(result, **parts)
 
 
 class Lowest(NamedTuple):
-    """The lowest energies that replicas met."""
+    """Lowest energies that replicas reached."""
 
     per_site: Array  # of each sample, (samples,)
-    hits: Integers  # how many of a sample's replicas met it, (samples,)
+    hits: Integers  # replicas of each sample that reached its lowest energy, (samples,)
     mean: float  # over the samples, per site
     error: float  # its standard error over samples, NaN for fewer than four
 

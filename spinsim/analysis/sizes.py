@@ -24,11 +24,11 @@ from spinsim.observables.quantities import in_field, in_space
 from spinsim.observables.table import CROSSING, LABELS
 
 RESAMPLES: Final = 500  # errors to 3 %
-FEW_MISSING: Final = 0.05  # share of resamples up to which it needs no word that they do not cross
-MOST_MISSING: Final = 0.5  # share of resamples beyond which the crossing of the full data is an accident
+FEW_MISSING: Final = 0.05  # share of resamples without a crossing up to which there is no caution
+MOST_MISSING: Final = 0.5  # share of resamples without a crossing beyond which the full data cross by accident
 _FEWEST: Final = 4  # points of a cubic
 _MORE: Final = "more samples or more sweeps"
-_SAME: Final = 1e-7  # of the range: rounding parts a root that two pieces share, and a double root, by no more
+_SAME: Final = 1e-7  # of the range: rounding splits a root shared by two pieces, or a double root, by no more
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ def crossing(
         curves1: Its curves, of shape (1 + resamples, points): row 0 from all data, then one row a resample.
         x2: Abscissae of the second size; they may differ from ``x1``.
         curves2: Its curves, with as many rows, resampled with another seed.
-        near: Which crossing to take where the full data have several.
+        near: Where the full data have several crossings, the nearest to this value is taken.
 
     Returns:
         NaN and a reason where the full data do not cross, where they cross more than once and ``near`` is not given,
-            and where more than half of the resamples do not cross. A row with NaN counts as one that does not.
+            and where more than half of the resamples do not cross. A row with NaN counts as not crossing.
     """
     first, second = _check(x1, curves1, "1"), _check(x2, curves2, "2")
     rows = len(first[1])
@@ -88,7 +88,7 @@ def crossing(
 
 
 def _check(x: npt.ArrayLike, curves: npt.ArrayLike, which: str) -> tuple[Array, Array]:
-    """Abscissae (points,) and curves (rows, points) that fit together."""
+    """Return abscissae (points,) and curves (rows, points) that fit together."""
     points, rows = finite_array(x, f"x{which}", least=_FEWEST), real_array(curves, f"curves{which}")
     if points.ndim != 1 or np.any(np.diff(points) <= 0):
         raise InputError(f"x{which} of shape {points.shape} does not rise: give one list of rising numbers")
@@ -108,7 +108,7 @@ def _nearest(roots: Array, value: float) -> float:
 
 
 def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[Array]:
-    """Returns where the difference of two splines changes sign in the common range, by row; none for rows with NaN."""
+    """Return the sign changes of the difference of two splines in the common range, by row; none for rows with NaN."""
     low, high = max(x1[0], x2[0]), min(x1[-1], x2[-1])
     if low >= high:
         raise InputError(f"x1 ends at {x1[-1]:g} and x2 begins at {x2[0]:g}, or the reverse: give ranges that overlap")
@@ -117,7 +117,7 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
     knots = np.unique(np.concatenate([x1, x2]))
     knots = knots[(knots >= low) & (knots <= high)]
     splines = [CubicSpline(x, curves[finite].T) for x, curves in ((x1, curves1), (x2, curves2))]
-    # between neighbouring knots both are cubics, so their difference is one, and its roots are exact
+    # between neighbouring knots both are cubics, so their difference is a cubic with exact roots
     orders = (3, 2, 1, 0)
     coefficients = np.array([(splines[0](knots[:-1], k) - splines[1](knots[:-1], k)) / factorial(k) for k in orders])
     for place, row in enumerate(np.flatnonzero(finite)):
@@ -136,24 +136,24 @@ class SizeCurve:
     """An estimate of one size."""
 
     label: str  # such as "L = 8"
-    temperature: Array  # or what stands in its place, in the unit of the couplings, rising, (temperatures,)
+    temperature: Array  # or the quantity in its place, in the unit of the couplings, rising, (temperatures,)
     estimate: Estimate  # the curve and its errors
     resampled: Array  # row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures)
 
 
 @dataclass(frozen=True)
 class SizeCrossing:
-    """Where the curves of two sizes cross."""
+    """Crossing of the curves of two sizes."""
 
     labels: tuple[str, str]  # of the smaller and of the larger size
     crossing: Crossing  # temperature with its error, or why there is none
-    height: float  # of the curves there, NaN where they do not cross
-    trusted: bool  # whether the errors of both curves can be trusted on both sides of it
-    symbol: str = "T"  # of what curves stand against
+    height: float  # value of the curves at the crossing, NaN where they do not cross
+    trusted: bool  # true if the errors of both curves can be trusted on both sides of the crossing
+    symbol: str = "T"  # symbol of the abscissa
 
     @property
     def sentence(self) -> str:
-        """Where the two cross, or why that cannot be told."""
+        """Sentence that says where the two curves cross, or why this is unknown."""
         sizes, crossing = " and ".join(self.labels), self.crossing
         if crossing.reason:
             return f"{sizes}: {crossing.reason}"
@@ -170,7 +170,7 @@ class Comparison:
 
     name: str  # of the estimate
     curves: list[SizeCurve]  # from the smallest size to the largest
-    crossings: list[SizeCrossing]  # of each two
+    crossings: list[SizeCrossing]  # of each pair of sizes
 
 
 def compare_sizes(
@@ -179,14 +179,14 @@ def compare_sizes(
     near: float | None = None,
     summaries: Sequence[Summary] | None = None,
 ) -> list[Comparison]:
-    """The curves of several sizes, and where each two of them cross, of all estimates that they share.
+    """Curves of several sizes and the crossings of each pair, for all estimates that the runs share.
 
     Args:
         results: Runs of one lattice in different sizes, two or more.
         observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
             lengths are compared; by default the ``order_parameter``.
         near: The crossing nearest to this temperature is taken where curves cross more than once.
-        summaries: Summary of each result, in the same order; found here where they are not given.
+        summaries: Summary of each result, in the same order; computed by default.
 
     Raises:
         InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run
@@ -237,12 +237,12 @@ def order_parameter(results: Sequence[Tempered]) -> str:
 
 
 def sites_of_space(model: Ising) -> int:
-    """Returns how many sites a model has, of one of space and time those of a slice."""
+    """Return the number of sites of a model; for a model of space and time, the sites of a slice."""
     return model.sites // model.graph.slices
 
 
 def size_label(model: Ising) -> str:
-    """Such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
+    """Label such as "L = 8", "8 x 8 x 4" where sides differ, "N = 100" without a lattice."""
     lattice = in_space(model)
     if lattice is None:
         return f"N = {sites_of_space(model)}"

@@ -1,4 +1,4 @@
-"""Statistics of a run on a ladder, or of pooled runs, which follow from the sums over their measurements."""
+"""Statistics of a run on a ladder, or of pooled runs, from the sums over their measurements."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from spinsim.observables.moments import VARIANCES, Ladder, correlation_name, red
 from spinsim.observables.quantities import Choice, quantities_of
 from spinsim.observables.table import Observable, Point, observables, own_observables
 
-_SCALAR: Final = 4  # axes of a number for each configuration
+_SCALAR: Final = 4  # axes of a series with one number for each configuration
 _OF_BLOCKS: Final = ("merge", "factor")
 
 
 def sums_of(result: Tempered, by_energy: bool = False) -> RunSums:
-    """Add up the rows of a run that has not added its measurements up: the very bits that it would have.
+    """Add up the rows of a run without sums, to the same bits as if the run had added up its measurements.
 
-    Sums over energy come if they are asked for.
+    ``by_energy`` asks for sums over energy.
 
     Raises:
-        InputError: where there is no room, and where overlaps cannot be those of the model, as in a damaged file.
+        InputError: where memory is too small, and where values exceed the model's largest, as in a damaged file.
     """
     reduced = replace(reduced_run(result.model, _choice_of_rows(result), _ladder(result)), by_energy=by_energy)
-    needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # and a series as numbers
+    needed = 2.0 * reduced.nbytes + 8.0 * max(result.energy.size, result.overlap.size)  # plus one series as float64
     require(needed, "analysing the run", "measure less often, or run with fewer --replicas")
     for one in reduced.histograms:
         most, series = one.values - 1, getattr(result, one.source)
@@ -60,7 +60,7 @@ def _choice_of_rows(result: Tempered) -> Choice:
 
 
 def _times(result: Tempered) -> tuple[int, ...]:
-    """Return the times of correlations in time, in slices; none of a model in space alone."""
+    """Return the times of correlations in time, in slices; none for a model in space alone."""
     return () if result.in_time is None else tuple(map(int, result.in_time.times))
 
 
@@ -107,15 +107,15 @@ class Part(NamedTuple):
     """Samples whose runs have equal lengths."""
 
     samples: Integers  # numbers of the samples
-    rows: list[Integers]  # for each of their runs, where it stands among all samples of all runs
+    rows: list[Integers]  # for each of their runs, its indices among all samples of all runs
     runs: IndependentRuns
 
 
 class Statistics:
     """Statistics of a run on a ladder, or of pooled runs, from the sums over their measurements.
 
-    Runs of one sample are independent chains of it. Averages over samples give each of them the same weight, averages
-    over runs of one sample each measurement.
+    Runs of one sample are independent chains. Averages over samples give each sample the same weight; averages over the
+    runs of one sample give each measurement the same weight.
     """
 
     def __init__(self, result: Tempered) -> None:
@@ -123,7 +123,7 @@ class Statistics:
 
     @cached_property
     def run(self) -> RunSums:
-        """The sums that the run has made as it went, or those of its rows; of pooled runs those of all."""
+        """Sums that the run has accumulated, or else sums of its rows; for pooled runs the sums of all."""
         return sums_of(self.result) if self.result.reduced is None else self.result.reduced
 
     @cached_property
@@ -140,7 +140,7 @@ class Statistics:
 
     @cached_property
     def records(self) -> tuple[Observable, ...]:
-        """Observables whose averages it has: all but the user's own."""
+        """Observables with averages: all but the user's own."""
         return observables(self.result.model, self.choice)
 
     @property
@@ -153,7 +153,7 @@ class Statistics:
 
     @property
     def measurements(self) -> int:
-        """Measurements of a run, the least of pooled ones."""
+        """Number of measurements of a run; for pooled runs the smallest one."""
         return len(self.result.energy) if self.result.reduced is None else self.run.measurements
 
     @property
@@ -169,12 +169,12 @@ class Statistics:
 
     @property
     def samples(self) -> int:
-        """Disorder samples, each of which counts once however many runs it has."""
+        """Number of disorder samples; each counts once, however many runs it has."""
         return samples_in(self.result)
 
     @cached_property
     def parts(self) -> list[Part]:
-        """All samples, those together whose runs have equal lengths."""
+        """All samples, grouped by the lengths of their runs."""
         run, lengths, rows = self.run, self.run.lengths, np.arange(self.run.samples)
         if self.samples == run.samples and len(self._of_lengths) == 1:
             return [Part(rows, [rows], IndependentRuns([run]))]
@@ -191,22 +191,22 @@ class Statistics:
 
     @cached_property
     def _of_lengths(self) -> list[Integers]:
-        """Samples of runs that have equally many measurements, for each such number."""
+        """Samples of runs, grouped by number of measurements, the largest number first."""
         lengths = self.run.lengths
         return [np.flatnonzero(lengths == length) for length in np.unique(lengths)[::-1]]
 
     @cached_property
     def runs_by_length(self) -> list[RunSums]:
-        """All samples of all runs, those of equally many measurements together."""
+        """All samples of all runs, grouped by number of measurements."""
         return [self.run] if len(self._of_lengths) < 2 else [self.run.of_samples(rows) for rows in self._of_lengths]
 
     def of_runs(self, find: Callable[[RunSums], Array]) -> Array:
-        """Put together what ``find`` returns of runs of one length, samples first: of each sample of each run."""
+        """Combine the arrays (samples, ...) that ``find`` returns for runs of one length: each sample of each run."""
         order = np.argsort(np.concatenate(self._of_lengths))
         return np.concatenate([find(run) for run in self.runs_by_length])[order]
 
     def of_samples(self, find: Callable[[IndependentRuns], Array]) -> Array:
-        """Put together what ``find`` returns of runs of the same samples, samples first: of each sample."""
+        """Combine the arrays (samples, ...) that ``find`` returns for the runs of the same samples: each sample."""
         order = np.argsort(np.concatenate([part.samples for part in self.parts]))
         return np.concatenate([find(part.runs) for part in self.parts])[order]
 
@@ -230,7 +230,7 @@ class Statistics:
         return times[0] if len(times) == 1 else in_order(times, [part.samples for part in self.parts])
 
     def time_of_runs(self, name: str) -> IntegratedTime:
-        """Likewise of each sample of each run."""
+        """Return the autocorrelation time likewise, for each sample of each run."""
         return in_order([run.time(term_name(name)) for run in self.runs_by_length], self._of_lengths)
 
     def chain(self, name: str) -> Chain:
@@ -239,9 +239,10 @@ class Statistics:
         return self.parts[0].runs.chain(term_name(name))
 
     def entries(self, names: Sequence[str], merge: int = 1) -> Array:
-        """Return averages in each sample or, of one, in stretches of time, (entries, moments, temperatures).
+        """Return averages in each sample or, for one sample, in stretches of time, (entries, moments, temperatures).
 
-        Stretches are ``merge`` full blocks of a run each, moved so that their mean is that of all measurements.
+        A stretch is ``merge`` full blocks of a run. Stretches are shifted so that their mean is that of all
+        measurements.
         """
         check_length(self.measurements)
         whole = np.stack([self.of_samples(partial(_moment, name=name)) for name in names], axis=1)
@@ -253,9 +254,9 @@ class Statistics:
         return np.asarray(parts + (whole - parts.mean(axis=0)))
 
     def by_merges(self, series: Sequence[str], find: Callable[[int], Array]) -> tuple[Array, Array]:
-        """Return what ``find`` makes of blocks that are merged as each series asks, and factors to its errors.
+        """Apply ``find`` to blocks merged as each series needs, and return the result and factors to its errors.
 
-        What it returns has axes (..., series, places); of several samples blocks do not matter.
+        The result has axes (..., series, places); for several samples blocks do not matter.
         """
         if self.samples > 1:
             return find(1), np.ones((len(series), self.run.reduced.places))
@@ -283,7 +284,7 @@ class Statistics:
         return self.run.lengths, self.of_runs(lambda run: run.walk_times)
 
     def own_chains(self, name: str) -> tuple[list[Chain], list[Integers]]:
-        """Return the chains of an observable of the user's own, and of which samples each is."""
+        """Return the chains of a user-defined observable, and the samples of each chain."""
         chains = [joined([self._own_chain(name, rows) for rows in part.rows]) for part in self.parts]
         return chains, [part.samples for part in self.parts]
 
@@ -312,7 +313,7 @@ def _moment(runs: IndependentRuns, name: str) -> Array:
 
 
 def _moment_of_blocks(runs: IndependentRuns, name: str) -> Array:
-    """Averages of a moment in the blocks that are full, (blocks, samples, places)."""
+    """Averages of a moment in the full blocks, (blocks, samples, places)."""
     if name not in VARIANCES:
         return runs.block_means(term_name(name))
     first, square = (runs.block_means(term) for term in VARIANCES[name])
@@ -322,10 +323,10 @@ def _moment_of_blocks(runs: IndependentRuns, name: str) -> Array:
 
 
 def _unbiased(runs: IndependentRuns, first: str) -> tuple[Array | float, Array | float]:
-    """Return the factor and summand that free squared deviations from the measured mean of bias.
+    """Return the factor and the summand that remove the bias of squared deviations from the measured mean.
 
-    The measured mean lies nearer to the data than the true one, by its own variance: independent copies tell it; of
-    one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
+    The measured mean lies nearer to the data than the true mean, by its own variance. Independent copies give this
+    variance; for one copy it is 2 tau / n of the variance (U. Wolff, Comput. Phys. Commun. 156, 143 (2004), eq. 49).
     """
     if runs.first.reduced.copies > 1:
         return 1.0, runs.variance_of_mean(first)
@@ -341,18 +342,18 @@ def choice_of(result: Tempered) -> Choice:
 
 
 def observables_of(result: Tempered) -> tuple[Observable, ...]:
-    """Return the observables of a run, the user's own behind all others where their series are long enough."""
+    """Return the observables of a run, the user's own last and only where their series are long enough."""
     statistics = statistics_of(result)
     return statistics.records + statistics.own_records
 
 
 def measurements_of(result: Tempered) -> int:
-    """Return how many measurements a run has made, of which its series may hold fewer; the least of pooled ones."""
+    """Return the number of measurements of a run, which its series may hold in part; the smallest of pooled runs."""
     return statistics_of(result).measurements
 
 
 def own_series(result: Tempered) -> Mapping[str, Array]:
-    """Returns the series of the user's own observables by name, empty of runs that have none."""
+    """Return the series of the user's own observables by name; empty for runs without any."""
     return getattr(result, "measured", {})
 
 

@@ -28,9 +28,9 @@ class LengthCurve:
     """xi / L of one width against temperature, averaged over samples."""
 
     width: int  # the layer's first side
-    samples: int  # of the couplings
+    samples: int  # disorder samples
     temperature: Array  # rising, (points,); points without a value are left out
-    log: Array  # ln(xi / L): row 0 from all samples, then one row a bootstrap resample of them, (1 + resamples, points)
+    log: Array  # ln(xi / L), (1 + resamples, points): row 0 from all samples, then one row for each bootstrap resample
 
     @property
     def value(self) -> Array:
@@ -44,22 +44,22 @@ class LengthCurve:
 
 
 class LengthCrossing(NamedTuple):
-    """Where xi / L of two widths agree: an estimate of the transition."""
+    """Crossing of xi / L of two widths: an estimate of the transition."""
 
-    widths: tuple[int, int]  # the two
+    widths: tuple[int, int]  # the smaller and the larger width
     temperature: float  # NaN where the curves do not cross once
     error: float  # its standard error over samples, by bootstrap; NaN where one of the widths has a single sample
-    interpolation: float  # by how much half of the points give another crossing; NaN where they give none
-    height: float  # of the curves there
-    reason: str  # why there is none, in words
+    interpolation: float  # shift of the crossing with every second point only; NaN where these curves do not cross
+    height: float  # xi / L at the crossing
+    reason: str  # why there is no crossing, in words
 
 
 def scaled_lengths(result: Strips, average: str = "mean") -> Array:
     """Correlation length over width of the leading odd level at each point, averaged over samples.
 
     The width is the layer's first side. The average is ``mean``, which rare long lengths dominate, or ``typical``,
-    exp[ln xi]. A point is NaN where a sample has no such length, or one that rounding may have changed by more than 1 %
-    (``in_noise``): these are the longest, which no mean may leave out.
+    exp[ln xi]. A point is NaN where any sample lacks this length, or has one that rounding may have changed by more
+    than 1 % (``in_noise``). Such lengths are the longest, so that a mean must not leave them out.
     """
     if average not in AVERAGES:
         raise InputError(f"average {average!r} is unknown: choose {' or '.join(AVERAGES)}")
@@ -88,9 +88,9 @@ def length_crossings(
 
     Source: M. P. Nightingale, Physica A 83, 561 (1976).
 
-    Curves are splines of ln(xi / L) through the points that have one in every sample. Errors are those of a bootstrap
-    over samples. Samples that one disorder seed made for two widths begin with the same bonds, and are drawn together;
-    others are independent of each other. The crossing nearest to ``near`` is taken where curves cross more than once.
+    Curves are splines of ln(xi / L) through the points at which every sample has a value. Errors come from a bootstrap
+    over samples. Samples of two widths from one disorder seed begin with the same bonds, and are resampled together;
+    others are resampled independently. Where curves cross more than once, the crossing nearest to ``near`` is taken.
     """
     curves: dict[int, LengthCurve] = {}
     for seed, result in enumerate(results):
@@ -111,7 +111,7 @@ def length_crossings(
 
 
 def _share_bonds(one: Ising, other: Ising) -> bool:
-    """Return True if the samples of two layers begin with the same random bonds, as those of one disorder seed do."""
+    """Return True if the samples of two layers begin with the same random bonds, as samples of one disorder seed do."""
     common, (a, b) = min(one.bonds, other.bonds), (one.couplings, other.couplings)
     return len(a) == len(b) > 1 and bool(np.array_equal(a[:, :common], b[:, :common]))
 
@@ -141,7 +141,7 @@ def _per_sample(result: Strips, average: str) -> Array:
 
 
 def _inverse(average: str) -> Callable[[Array], Array]:
-    """From the average of ``_per_sample`` to xi / L."""
+    """Return the function that maps an average of ``_per_sample`` to xi / L."""
     return np.exp if average == "typical" else np.asarray
 
 

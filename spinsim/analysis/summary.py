@@ -1,4 +1,4 @@
-"""Averages of a tempering run at each temperature, with errors that can be trusted or say that they cannot."""
+"""Averages of a tempering run at each temperature, with errors and marks of the errors that can be trusted."""
 
 from __future__ import annotations
 
@@ -30,50 +30,50 @@ class Estimate:
     """An observable at each temperature, arrays of shape (temperatures,)."""
 
     value: Array  # averaged over time, copies and disorder
-    error: Array  # standard error: from sample to sample where there are several, else from the series' own correlation
+    error: Array  # standard error: from the scatter of samples or, for one sample, the autocorrelation of its series
     tau: Array  # integrated autocorrelation time in sweeps, the mean over samples
     trusted: Bools
-    """True where the error is one: of one sample, if its run is at least 64 tau and 192 times of the walk along the
-    ladder long (``chains``) and rests on no fewer than five rare events; of four or more, if they differ at all, as
-    errors over samples need no tau. It is False of two and three samples, whose scatter says too little, and says
-    nothing on equilibrium, which the verdict is for."""
+    """True where the error can be trusted. The run of a single sample must span at least 64 tau and 192 times of the
+    walk along the ladder (``chains``), and rest on at least five rare events. Four or more samples must differ; errors
+    over samples need no tau. Two and three samples are never trusted, as their scatter says too little. The mark says
+    nothing about equilibrium, which the verdict is for."""
 
 
 @dataclass(frozen=True)
 class Summary:
     """Averages of a tempering run, and whether it was in equilibrium."""
 
-    axis: Axis  # what the averages stand against, from its coldest end, (temperatures,)
-    estimates: dict[str, Estimate]  # by name, those of ``observables`` that the run has
+    axis: Axis  # abscissa of the averages, from its coldest end, (temperatures,)
+    estimates: dict[str, Estimate]  # observables of the run, by name
     equilibration: dict[str, Equilibration]
-    """At the coldest end, of the energy, with copies of q^2 and q_link, and of m and q in a field, m^2 or m_s^2 where
-    they tell order."""
+    """Tests at the coldest end by name: of the energy; with copies, of q^2 and q_link; in a field, of m and q; and of
+    m^2 or m_s^2 where these measure order."""
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
-    doubts: tuple[str, ...]  # evidence of equilibrium that is missing, likewise; alone they leave a run "undecided"
+    doubts: tuple[str, ...]  # missing evidence of equilibrium, likewise; doubts alone leave a run "undecided"
     verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
     long_enough: dict[str, Array] = field(default_factory=dict)
-    """Share of the samples whose run is so long that it can have an error alone, by the name of the series,
+    """Share of the samples whose run is long enough for an error of its own, by the name of the series,
     (temperatures,) each."""
     notes: list[str] = field(default_factory=list)
-    """Sentences that a reader of the numbers must know: samples that are few or whose series are short, columns that
-    this run cannot have, how well energy and link overlap of Gaussian couplings agree."""
+    """Notes for readers of the numbers: few samples or short series, columns that this run cannot have, and the
+    agreement of energy and link overlap for Gaussian couplings."""
 
 
 def summarize(result: Tempered) -> Summary:
-    """Averages, errors, autocorrelation times and whether the run was in equilibrium.
+    """Averages, errors, autocorrelation times, and a verdict on the equilibrium of a run.
 
     Energy and moments are averaged over time, copies (or pairs of copies) and samples; cumulants, specific heat,
     susceptibilities and correlation lengths are functions of those averages, with jackknife errors over samples, or
-    over 16 to 64 blocks of time where there is one sample (``chains``). Errors over samples hold the noise of each
-    sample's averages too and ask for no autocorrelation time.
+    over 16 to 64 blocks of time where there is one sample (``chains``). Errors over samples include the noise of
+    each sample's averages and need no autocorrelation time.
 
     U = 1 - [<m^4>] / (3 [<m^2>]^2), likewise of q and E; the specific heat per site is [<E^2> - <E>^2] / (N T^2); the
-    susceptibility is N [<m^2>] / T, that of |m| N [<m^2> - <|m|>^2] / T; the spin-glass susceptibility N [<q^2>]. The
-    second-moment correlation length is xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)), k = 2 pi / L along an
-    axis, and likewise for q; |m(k)|^2 is averaged over the longest axes, of length L. It is NaN where the root is of
-    less than 0. In a field the susceptibilities are connected, N [<m^2> - <m>^2] / T and the sum over i and j of
-    [(<s_i s_j> - <s_i><s_j>)^2] / N, which takes four copies; the correlation length is that of <m^2> - <m>^2 for a
-    ferromagnet, whose <m(k)> vanishes; ``notes`` names what is left out.
+    susceptibility is N [<m^2>] / T, the susceptibility of |m| is N [<m^2> - <|m|>^2] / T, the spin-glass susceptibility
+    N [<q^2>]. The second-moment correlation length is xi = sqrt([<m^2>] / [<|m(k)|^2>] - 1) / (2 sin(k / 2)),
+    k = 2 pi / L along an axis, and likewise for q; |m(k)|^2 is averaged over the longest axes, of length L. The length
+    is NaN where the root's argument is negative. In a field the susceptibilities are connected, N [<m^2> - <m>^2] / T
+    and the sum over i and j of [(<s_i s_j> - <s_i><s_j>)^2] / N, which needs four copies. The correlation length then
+    uses <m^2> - <m>^2, for a ferromagnet, whose <m(k)> vanishes. ``notes`` names omitted observables.
     Sources: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for the overlap H. G. Ballesteros et
     al., Phys. Rev. B 62, 14237 (2000); in a field A. P. Young, H. G. Katzgraber, Phys. Rev. Lett. 93, 207203 (2004).
 
@@ -95,7 +95,7 @@ def summarize(result: Tempered) -> Summary:
 
 
 def _ordering(statistics: Statistics, times: Iterable[str]) -> list[str]:
-    """Moments by which a run is judged beside the energy and overlaps, those that tables print."""
+    """Moments by which a run is judged in addition to energy and overlaps; tables print these moments."""
     model = statistics.result.model
     orders = {"m": in_field(model), "q": in_field(model), "m_s^2": is_antiferromagnet(model)}
     orders["m^2"] = favours_parallel_spins(model) and not in_field(model)
@@ -144,7 +144,7 @@ def _estimates(statistics: Statistics, times: dict[str, IntegratedTime]) -> dict
 
 
 def own_estimate(result: Tempered, name: str) -> Estimate:
-    """Average of an observable of the user's own, place by place of the ladder and within it element by element."""
+    """Average of a user-defined observable, for each place of the ladder and each element at a place."""
     return _own_estimate(statistics_of(result), name)
 
 
@@ -155,12 +155,12 @@ def _own_estimate(statistics: Statistics, name: str) -> Estimate:
     sweep = statistics.result.sweep
     every = (
         statistics.every if name in statistics.run.own else int(sweep[1] - sweep[0])
-    )  # of rows, if these are all there is
+    )  # between rows, if there are only rows
     return _estimate(statistics, time.mean.mean(axis=0), error, time, every)
 
 
 def _resampled_own(statistics: Statistics, name: str, resamples: int, seed: int) -> Array:
-    """Bootstrap of such an observable, of the samples that all others draw."""
+    """Bootstrap of a user-defined observable, with the same resamples as all others."""
     chains, samples = statistics.own_chains(name)
     if statistics.samples > 1:
         return bootstrap(np.asarray, in_order([chain.time for chain in chains], samples).mean, resamples, seed)
@@ -175,18 +175,18 @@ def _resampled_own(statistics: Statistics, name: str, resamples: int, seed: int)
 
 
 def _estimate(statistics: Statistics, value: Array, error: Array, time: IntegratedTime, every: int) -> Estimate:
-    there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # of samples that differ, and all have it
+    there = np.isfinite(error) & (error > _NO_SCATTER * np.abs(value))  # samples differ, and each has a value
     trusted = there & can_trust(statistics.samples, time.trusted[0])
     return Estimate(value, error, time.tau.mean(axis=0) * every, trusted)
 
 
 def can_trust(samples: int, of_one: Bools) -> Bools:
-    """Return True where so many samples have errors, at each temperature; of a single one its series decides."""
+    """Return True where the number of samples gives errors, at each temperature; for one sample its series decides."""
     return of_one if samples == 1 else np.full(of_one.shape, samples >= FEWEST_FOR_ERRORS)
 
 
 def few_samples(samples: int) -> list[str]:
-    """How well errors over few samples are known, in a sentence; none of one sample and of many."""
+    """Sentence on the accuracy of errors over few samples; none for one sample and for many."""
     if not 1 < samples < FEW_SAMPLES:
         return []
     if samples < FEWEST_FOR_ERRORS:

@@ -1,4 +1,4 @@
-"""Rows and columns of a run, once for all who show them: a terminal, ``--json``, CSV files and pandas.
+"""Rows and columns of a run, in one form for the terminal, ``--json``, CSV files and pandas.
 
 A job gives its facts and averages as rows (``Row``). A row whose value is a number is a line of a report; rows whose
 values are arrays are the columns of a table.
@@ -71,7 +71,7 @@ class Row:
     error: Any = None  # standard error of the value
     unit: str = ""  # of the value, behind it
     note: str = ""  # end of the line
-    key: str = ""  # name in ``--json`` and of the column; empty in rows for people alone
+    key: str = ""  # name in ``--json`` and of the column; empty in rows that only a terminal prints
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -100,18 +100,18 @@ class Row:
         return [self.label, *(f"{value:.5g}" if value == value else "-" for value in self.value.tolist())]
 
     def at(self, places: Any) -> Row:
-        """The column with some of its numbers."""
+        """The column at some places only."""
         error = None if self.error is None else self.error[places]
         return replace(self, value=self.value[places], error=error)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a command says of a run: rows, between which lines of tables stand."""
+    """Report of a command on a run: rows, and lines of tables between them."""
 
     rows: Sequence[Row | str] = ()
-    next_commands: Sequence[str] = ()  # that go on from here
-    verdict: str = ""  # of a search on its target, the last line
+    next_commands: Sequence[str] = ()  # commands that go on from here
+    verdict: str = ""  # verdict of a search on its target, the last line
     missed: bool = False  # True if the search ended without meeting its target
 
     @property
@@ -150,9 +150,9 @@ def _as_lists(value: Any) -> Any:
 
 
 def in_columns(columns: Iterable[Sequence[str]], width: int | None = WIDTH) -> list[str]:
-    """Lines of a table of columns of cells, the first of each its head, aligned to the right.
+    """Lines of a table from columns of cells, aligned to the right; the first cell of a column is its head.
 
-    Columns beyond a width follow in further tables, which begin with the first column too.
+    Columns beyond the width follow in further tables, which repeat the first column.
     """
     first, *rest = columns
     tables = [[first]]
@@ -180,14 +180,14 @@ def table(
     The rows depend on ``by``:
 
     * ``temperature``: a row for each temperature. Each observable has its value, ``<name>_error``, and for tempering
-      runs ``<name>_tau`` in sweeps and ``<name>_trusted``; where that is False the error is NaN. For annealing runs,
+      runs ``<name>_tau`` in sweeps and ``<name>_trusted``; where this is False the error is NaN. For annealing runs,
       whose rows are the steps, ``specific_heat_trusted`` is True if the specific heat agrees with the slope of the
-      energy; it is NaN if it does not. Populations, and runs in a field that changes, are not compared: False there,
-      with the specific heat. Populations also have free energy, entropy and families, quantum anneals ``gamma`` and
-      energies only.
+      energy; if not, the specific heat is NaN. Populations, and runs in a changing field, are not compared: the mark is
+      False, but the specific heat is given. Populations also have free energy, entropy and families; quantum anneals
+      have ``gamma`` and energies only.
     * ``sample``: a row for each sample and temperature. Errors come from the sample's own series (of
-      an annealing run, from its replicas). ``lowest_energy_per_site`` is the lowest that any replica met, ``hits`` the
-      number of replicas that met it.
+      an annealing run, from its replicas). ``lowest_energy_per_site`` is the lowest that any replica reached, ``hits``
+      the number of replicas that reached it.
     * ``overlap``: a row for each sample, temperature and bin of q:
       ``probability_density``, the sample's P(q), with its error, and the ``width`` of the bin.
     * ``bin``: a row for each temperature and logarithmic bin of the run, the last of which is its second half: first
@@ -208,7 +208,8 @@ def table(
         The table, with the units of its columns in ``attrs["units"]``.
 
     Raises:
-        InputError: for another ``by``, as ``load``, for too few measurements, and for a column that the table lacks.
+        InputError: for an unknown ``by``, too few measurements, a column that the table lacks, and files that ``load``
+            refuses.
     """
     import pandas as pd  # takes longer to load than a small run
 
@@ -230,7 +231,7 @@ def table(
 
 
 def _with_columns(whole: pd.DataFrame, models: list[Ising], columns: str | Sequence[str]) -> pd.DataFrame:
-    """The columns of a table that say where a row stands, and some averages with their errors."""
+    """Columns of a table that identify its rows, and some averages with their errors."""
     names = list(whole.columns)
     averages = [name for name in names if f"{name}_error" in names]
     if columns == "main":
@@ -246,7 +247,7 @@ def _result(run: Run) -> Result:
 
 
 def _named_columns(run: Run, result: Result, by: str) -> Columns:
-    """Columns of one run of several, behind those that say which it is."""
+    """Columns of one of several runs, behind columns that identify the run."""
     columns: Columns = job_of(result.job).report.columns(result, by)
     file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
     names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
@@ -256,7 +257,7 @@ def _named_columns(run: Run, result: Result, by: str) -> Columns:
 def columns_of_samples(
     run: AnyRun, columns: Callable[[AnyRun], Columns], best_energy: Callable[[AnyRun], Array | None]
 ) -> Columns:
-    """Columns of each sample, below each other; ``best_energy`` gives lowest energies (1, replicas) or None."""
+    """Columns of all samples, one below the other; ``best_energy`` gives lowest energies (1, replicas) or None."""
     tables = []
     for sample in range(samples_in(run)):
         one = sample_of(run, sample)
@@ -291,7 +292,7 @@ def _trusted_error(e: Estimate) -> Array:
 
 
 def own_columns(result: Tempered, name: str) -> Columns:
-    """Columns of an observable of the user's own, a row for each place of the ladder and element of an array."""
+    """Columns of a user-defined observable, a row for each place of the ladder and element of an array."""
     from spinsim.analysis.summary import own_estimate
 
     shape = result.measured[name].shape[3:]  # type: ignore[attr-defined]
@@ -324,7 +325,7 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
-    """Write columns as a CSV file, numbers that read back the same, nothing for NaN; ``overwrite`` another one."""
+    """Write columns as CSV: numbers read back exactly, NaN is empty; ``overwrite`` may replace a different file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = in_order(list(columns))
@@ -335,7 +336,7 @@ def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
 
 
 def with_error(value: float, error: float, trusted: bool = True) -> str:
-    """A number with the error of its last two digits, such as -1.7466(12), or with (?); - for no number."""
+    """Number with the error in its last two digits, such as -1.7466(12), or with (?); - for NaN and infinity."""
     if not isfinite(value):
         return "-"
     value = 0.0 if abs(value) < _ROUNDING else value
@@ -353,7 +354,7 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
 
 
 def main_columns(model: Ising, estimates: Mapping[str, Any]) -> list[str]:
-    """The estimates that say most of a model, the most important first: connected in a field, else of m, m_s or q."""
+    """Main estimates of a model, the most important first: connected ones in a field, else those with m, m_s or q."""
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)
     kind = "field" if in_field(model) else "glass" if glassy else "magnet"
     if "abs_staggered_magnetization" in estimates and is_antiferromagnet(model):
@@ -383,7 +384,7 @@ def printed_table(
 ) -> list[str]:
     """Lines for each temperature: estimates by name, further columns, and the longest autocorrelation times of these.
 
-    An error that cannot be trusted is a question mark, which a sentence below the table explains.
+    Errors that cannot be trusted are shown as question marks, explained below the table.
     """
     shown = {name: averages.estimates[name] for name in names}
     longest = np.max([np.zeros(len(averages.axis.values)), *(e.tau for e in shown.values())], axis=0)
@@ -402,7 +403,7 @@ def printed_table(
 
 
 def as_tables(summary: Summary) -> dict[str, object]:
-    """Returns everything, for ``--json``; errors that cannot be trusted are NaN."""
+    """Return all tables for ``--json``; errors that cannot be trusted are NaN."""
     marks = {f"{name}_trusted" for name in summary.estimates}
     columns = summary_columns(summary)
     tables: dict[str, object] = {name: column.tolist() for name, column in columns.items() if name not in marks}

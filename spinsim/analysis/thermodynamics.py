@@ -1,17 +1,19 @@
 """Energy, specific heat and magnetisation of an annealing run against temperature, and averages over its populations.
 
-Replicas of a sample are independent at every step, so errors over them need no autocorrelation time; a population's are
-weighed and grouped by families. Errors of several samples are their scatter's, which contains the thermal one.
+Replicas of a sample are independent at every step, so errors over them need no autocorrelation time. Replicas of a
+population are weighted and grouped by families. Errors of several samples come from their scatter, which contains the
+thermal error.
 
-The specific heat is the spread of the replicas' energies. Once they freeze in different states that spread stays while
-their mean energy no longer falls: then it is not the slope dE/dT that it must be in equilibrium, and is left out.
+The specific heat is the spread of the replicas' energies. Once replicas freeze in different states, that spread stays
+while their mean energy no longer falls. The specific heat then differs from the slope dE/dT, which it equals in
+equilibrium, and is left out.
 
-Where a sample has several populations, each counts with its estimate of Z (Machta): the means of Z and of Z times an
+Where a sample has several populations, each has its estimate of Z as weight (Machta): the means of Z and of Z times an
 observable have no bias, whatever the size of a population. Replicas of one family are not independent, but families
-are: errors are those of sums over families, of which there are as many as replicas at infinite temperature, the extinct
-ones among them; with twenty populations and more they are those of sums over populations. The relative variance of Z is
-so (rho_t - 1) / R, with the mean square family size rho_t, an overestimate where replicas forget their families. Where
-few groups are left the scatter does not know of those that died out, and there are no errors.
+are: errors come from sums over families, as many as replicas at infinite temperature, extinct families included. From
+twenty populations on, errors come from sums over populations. By families the relative variance of Z is
+(rho_t - 1) / R, with the mean square family size rho_t, an overestimate where replicas forget their families. Where few
+groups are left, the scatter misses the extinct groups, and no errors are given.
 
 Sources: J. Machta, Phys. Rev. E 82, 026704 (2010); W. Wang, J. Machta, H. G. Katzgraber, Phys. Rev. E 92, 063307
 (2015); H. P. Chan, T. L. Lai, Ann. Statist. 41, 2877 (2013).
@@ -32,12 +34,12 @@ from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Annealed, Array, Bools, Int
 from spinsim.model.ising import Ising
 
 FEWEST: Final = 10
-"""Groups, 1 / (sum of the squares of their shares), from which on there are errors: those of free energies of a 4 x 4
-sample, by 32 and 64 replicas and 200 seeds each, had deviations of 0.8 to 1.1 errors above ten, of up to 1.6 below."""
-MANY: Final = 2 * FEWEST  # populations of a sample from which on their scatter gives errors; they are of unequal Z
-ENOUGH: Final = 100  # families, by the exponential of their entropy, from which on a population is trusted (Wang)
+"""Effective groups, 1 / (sum of squared shares), from which on errors are given. Free energies of a 4 x 4 sample, with
+32 and 64 replicas and 200 seeds each, deviated by 0.8 to 1.1 errors above ten groups, by up to 1.6 below."""
+MANY: Final = 2 * FEWEST  # populations of a sample from which on errors come from their scatter; their Z are unequal
+ENOUGH: Final = 100  # effective families, exp(entropy), from which on a population is trusted (Wang)
 REACH: Final = 2  # steps to either side over which the slope of the energy is taken
-LIMIT: Final = 2.0  # standard errors, where these are known well
+LIMIT: Final = 2.0  # in standard errors that are well known; few replicas have Student's t instead
 _ROUNDING: Final = 1e-12  # of a heat per site in k_B
 
 
@@ -51,13 +53,13 @@ class Averaged(NamedTuple):
 class Families(NamedTuple):
     """Families that are left in each population, (steps, samples, populations)."""
 
-    number: Integers  # families that have any replica
-    mean_square_size: Array  # rho_t: of the family of a replica, the mean size
-    entropy: Array  # S_f = -sum nu ln nu, nu the share of replicas that each family has
+    number: Integers  # families with a replica
+    mean_square_size: Array  # rho_t: mean size of the family of a replica
+    entropy: Array  # S_f = -sum nu ln nu, with the share nu of replicas in each family
 
 
 class Populations:
-    """Averages and errors of each step and sample of a population run; errors of too few or equal groups are NaN."""
+    """Averages and errors of each step and sample of a population run; errors of few groups or equal values are NaN."""
 
     def __init__(self, result: Annealed) -> None:
         assert result.family is not None  # noqa: S101  (it is a population run)
@@ -75,8 +77,8 @@ class Populations:
     def mean(self, values: Array) -> tuple[Array, Array]:
         """Means of values (steps, samples, replicas) and their errors, (steps, samples).
 
-        Values that are all equal, as energies of replicas that share a ground state, have no error: other values are
-        rarer than a replica, which is a bound and no scatter.
+        Values that are all equal, such as energies of replicas in one ground state, have no error: other values are
+        then rarer than one replica, which is a bound and not a scatter.
         """
         mean = (self._weight * values).sum(axis=2)
         same = values.max(axis=2) == values.min(axis=2)
@@ -108,7 +110,7 @@ class Populations:
         return Families((members > 0).sum(axis=3), (share * members).sum(axis=3), entropy)
 
     def _by_family(self, step: int, values: Array | None) -> Array:
-        """Sums of values (samples, replicas) over families at a step, (samples, families); how many without values."""
+        """Sums of values (samples, replicas) over families at a step, (samples, families); family sizes for None."""
         samples, replicas = self._family.shape[1:]
         group = self._family[step] + replicas * np.arange(samples)[:, None]
         weights = None if values is None else values.reshape(-1)
@@ -124,17 +126,17 @@ class Populations:
         return np.stack(sums) if sums else weighted
 
     def _shares(self) -> Array:
-        """The part that each group has in Z, less the mean part, (steps, samples, groups)."""
+        """Share of each group in Z, less the mean share, (steps, samples, groups)."""
         sums = self._sums(np.ones(self._family.shape))
         return np.asarray(sums - 1 / sums.shape[2])
 
     @cached_property
     def _too_few(self) -> Bools:
-        """Where Z is that of too few groups for errors, (steps, samples)."""
+        """True where Z comes from too few groups for errors, (steps, samples)."""
         return np.asarray((self._sums(np.ones(self._family.shape)) ** 2).sum(axis=2) * FEWEST > 1)
 
     def _deviation(self, sums: Array) -> Array:
-        """The standard deviation of a total of independent parts whose mean is 0, NaN of too few."""
+        """Standard deviation of a total of independent parts with mean 0; NaN for too few parts."""
         groups = sums.shape[2]
         deviation = np.sqrt((sums**2).sum(axis=2) * groups / max(groups - 1, 1))
         return np.where(self._too_few, np.nan, deviation)
@@ -146,10 +148,10 @@ class Thermodynamics:
 
     temperature: Array  # in the unit of the couplings, k_B = 1
     energy: Averaged  # per site, likewise
-    specific_heat: Averaged  # (<E^2> - <E>^2) / (N T^2) in k_B, by jackknife; NaN where it is not the energy's slope
+    specific_heat: Averaged  # (<E^2> - <E>^2) / (N T^2) in k_B, by jackknife; NaN where it differs from dE/dT
     specific_heat_trusted: Bools
-    """True where it was compared with the slope of the energy and agrees. It is given, but not trusted, where there is
-    nothing to compare with: at one temperature, with two replicas of one sample, where a field changes, and of a
+    """True where the specific heat was compared with the slope of the energy and agrees. Without a comparison it is
+    given, but not trusted: at one temperature, for two replicas of one sample, in a changing field, and for a
     population, whose spread resampling keeps in equilibrium."""
     magnetization: Averaged  # |m| per site
     signed_magnetization: Averaged  # m per site
@@ -166,10 +168,10 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
 
     The specific heat at a step is compared with the slope of the mean energy between the second steps before and after
     it (fewer at the ends of the schedule). In equilibrium the slope is the mean of the specific heat over that range of
-    temperatures. It may therefore lie anywhere between the smallest and the largest value there, however far the
-    temperatures are apart; where it lies outside by more than 2 standard errors (of few replicas, what is as likely in
-    Student's t), or where no replica moved at all though their energies differ, the specific heat is NaN. Of 100 values
-    in equilibrium one or two are lost.
+    temperatures. The slope may therefore lie anywhere between the smallest and the largest value there, however far the
+    temperatures are apart. Where it lies outside by more than 2 standard errors (for few replicas, the equally likely
+    limit of Student's t), or where no replica moved at all though their energies differ, the specific heat is NaN. Of
+    100 values in equilibrium one or two are lost.
     """
     sites, temperature = result.model.sites, result.temperature
     energy = result.energy / sites
@@ -196,7 +198,10 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
 
 
 def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bools]:
-    """At which steps the spread of energies (steps, samples, replicas) can be compared with their slope, and agrees."""
+    """Mark steps where the spread of energies (steps, samples, replicas) has a slope to compare, and where they agree.
+
+    The second marks are a subset of the first.
+    """
     steps, samples, replicas = energy.shape
     compared, agrees = np.zeros(steps, bool), np.zeros(steps, bool)
     if replicas < 2 or samples * replicas < 3:
@@ -221,7 +226,7 @@ def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bo
 
 
 def _above_zero(values: Array) -> float:
-    """By how many standard errors the mean of independent values is above 0."""
+    """Mean of independent values, in standard errors above 0."""
     mean, deviation = float(values.mean()), float(values.std(ddof=1))
     if abs(mean) < _ROUNDING:
         return 0.0
@@ -233,7 +238,7 @@ def mean_of_replicas(values: Array) -> Averaged:
 
 
 def over_samples(values: Array, error: Array) -> Averaged:
-    """Mean of values (steps, samples) and the standard error over samples; of one sample its own."""
+    """Mean of values (steps, samples) and its standard error over samples; for one sample, the sample's own error."""
     return _mean_of_samples(values) if values.shape[1] > 1 else Averaged(values[:, 0], error[:, 0])
 
 
@@ -243,7 +248,7 @@ def _mean_of_samples(values: Array) -> Averaged:
     if count < FEWEST_FOR_ERRORS:
         return Averaged(values.mean(axis=1), np.full(len(values), np.nan))
     scatter = values.std(axis=1, ddof=1)
-    scatter[values.max(axis=1) == values.min(axis=1)] = np.nan  # other values are rarer than a replica: a bound
+    scatter[values.max(axis=1) == values.min(axis=1)] = np.nan  # other values are rarer than one replica: a bound
     return Averaged(values.mean(axis=1), scatter / np.sqrt(count))
 
 
@@ -261,7 +266,7 @@ def _variance(values: Array) -> Averaged:
 
 
 def _pseudo_values(values: Array) -> Array:
-    """The jackknife's R s^2 - (R - 1) s_r^2 of R replicas, where s_r^2 leaves replica r out; their mean is s^2."""
+    """Jackknife values R s^2 - (R - 1) s_r^2 of R replicas, where s_r^2 leaves replica r out; their mean is s^2."""
     replicas = values.shape[2]
     squares = (values - values.mean(axis=2, keepdims=True)) ** 2
     total = squares.sum(axis=2, keepdims=True)

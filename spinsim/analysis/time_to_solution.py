@@ -1,4 +1,4 @@
-"""Success probability of anneals and the time in which a solution is found with 99 %, with their intervals.
+"""Success probability of anneals, and the time to find a solution with probability 99 %, with confidence intervals.
 
 Sources: T. F. Rønnow et al., Science 345, 420 (2014), for the time to solution; J. King et al., arXiv:1508.05087
 (2015), for targets that need not be the optimum; L. D. Brown, T. T. Cai, A. DasGupta, Statist. Sci. 16, 101 (2001), for
@@ -16,25 +16,25 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 
-CONFIDENCE: Final = 0.6827  # of an interval: one standard error to either side where the estimate is normal
+CONFIDENCE: Final = 0.6827  # level of an interval: one standard error to either side of a normal estimate
 WANTED: Final = 0.99
 
 
 class Estimate(NamedTuple):
     """A number with the ends of its interval, which holds the true value with probability ``CONFIDENCE``."""
 
-    value: float  # what was found
+    value: float  # point estimate
     low: float  # lower end
     high: float  # upper end, infinite where there is none
 
 
 def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
-    """The probability of a success, from so many successes in independent trials, with Jeffreys' interval.
+    """Success probability from the number of successes in independent trials, with Jeffreys' interval.
 
     The ends are quantiles of Beta(hits + 1/2, trials - hits + 1/2), but 0 without a success, and 1 without a failure.
 
     Raises:
-        InputError: for numbers that make no sense.
+        InputError: for impossible numbers of hits or trials, and a confidence outside (0, 1).
     """
     if not 0 <= hits <= trials or trials < 1:
         raise InputError(f"{hits} hits in {trials} trials make no sense: give at least one trial, and no more hits")
@@ -50,16 +50,17 @@ def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) 
 
 
 def side_by_side(probability: Estimate, replicas: int) -> Estimate:
-    """The probability that at least one of so many independent replicas succeeds, 1 - (1 - p)^replicas."""
+    """Probability that at least one of several independent replicas succeeds, 1 - (1 - p)^replicas."""
     if replicas < 1:
         raise InputError(f"{replicas} replicas are too few: give at least 1")
     return Estimate(*(1.0 if p >= 1 else -math.expm1(replicas * math.log1p(-p)) for p in probability))
 
 
 def repetitions(probability: float, wanted: float = WANTED) -> float:
-    """How many anneals of a success probability find a solution with probability ``wanted``.
+    """Number of anneals that find a solution with probability ``wanted``, if each succeeds with ``probability``.
 
-    ln(1 - wanted) / ln(1 - p), not rounded; infinite for p = 0, else at least 1: part of an anneal finds less than all.
+    ln(1 - wanted) / ln(1 - p), not rounded; infinite for p = 0, else at least 1, as part of an anneal succeeds less
+    often than all of it.
     """
     if probability <= 0:
         return math.inf
@@ -67,10 +68,10 @@ def repetitions(probability: float, wanted: float = WANTED) -> float:
 
 
 def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: float = WANTED) -> Estimate:
-    """The time in which anneals, one after the other, find a solution with probability ``wanted``: TTS.
+    """Time to solution (TTS), in which successive anneals find a solution with probability ``wanted``.
 
-    Without a success the value and the upper end are infinite and the lower end is a bound: what the upper end of the
-    probability makes of the time. Where every anneal succeeds it is the time of one.
+    Without a success the value and the upper end are infinite, and the lower end is a bound from the upper end of the
+    probability. Where every anneal succeeds, the value is the time of one anneal.
 
     Args:
         seconds: Time of each anneal, or their mean.
@@ -103,7 +104,7 @@ def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: floa
 
 
 def in_words(estimate: Estimate, form: str | Callable[[float], str]) -> str:
-    """An estimate with its interval as text; a bound where nothing but one end is known."""
+    """An estimate with its interval as text; the lower bound alone where the value is infinite."""
     show = form.format if isinstance(form, str) else form
     if math.isinf(estimate.value):
         return f"> {show(estimate.low)}"

@@ -1,4 +1,4 @@
-"""Rates on this machine, measured on states in equilibrium dynamics, never frozen ones; here what all of them share."""
+"""Rates on this machine, measured on states in equilibrium dynamics, never frozen ones: parts that benchmarks share."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Case:
 
     name: str
     model: Callable[[], Ising]
-    ladder: tuple[float, float, int]  # lowest temperature, highest one, how many
+    ladder: tuple[float, float, int]  # lowest temperature, highest temperature, number of temperatures
     copies: int = 1  # copies of the ladder in each sample
-    reference: str = ""  # rates of other programs for the like, updates/ns
-    times: tuple[int, ...] = ()  # at which spins are correlated in time, in slices
+    reference: str = ""  # rates of other programs for similar models, updates/ns
+    times: tuple[int, ...] = ()  # times of correlations of spins, in slices
     terms: tuple[float, ...] = ()
-    """By what the inverse temperature of each term of the model is multiplied, where it has terms."""
+    """Factor of the inverse temperature for each term of the model, where it has terms."""
 
     @property
     def beta(self) -> npt.NDArray[np.float64]:
@@ -60,7 +60,7 @@ class Case:
 
 
 def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | None = None) -> tuple[int, list[float]]:
-    """Sweeps of half a second once warm, and updates/ns of as many in each run; ``timed`` returns seconds."""
+    """Number of sweeps in half a second, once warm, and updates/ns of runs of that many; ``timed`` returns seconds."""
     timed = timed or seconds_of(engine, engine.sweep)
     updates = engine.model.sites * engine.model.samples * engine.replicas
     timed(1)  # compiles, or loads what is compiled
@@ -69,12 +69,12 @@ def sweep_rates(engine: Engine, repeats: int, timed: Callable[[int], float] | No
 
 
 def timed_tempering(engine: Engine) -> Callable[[int], float]:
-    """Returns what times sweeps with an exchange after each, nothing measured, of an engine on its ladder."""
+    """Return a timer of an engine's sweeps on its ladder, with an exchange after each and no measurements."""
     return seconds_of(engine, lambda sweeps: engine.temper(sweeps, 1))
 
 
 def seconds_of(engine: Engine, work: Callable[[int], None]) -> Callable[[int], float]:
-    """Returns what times so much work of an engine, until it is done."""
+    """Return a timer of an amount of work of an engine, until the work is done."""
 
     def seconds(amount: int) -> float:
         engine.wait()
@@ -87,7 +87,7 @@ def seconds_of(engine: Engine, work: Callable[[int], None]) -> Callable[[int], f
 
 
 def wait_for(device: str) -> None:
-    """Return when what the present stream of a GPU was given is done; at once on the CPU."""
+    """Wait until all work on the present stream of a GPU is done; return at once on the CPU."""
     if device == "cuda":
         import cupy
 

@@ -1,4 +1,4 @@
-"""Rates of the matrix products on one GPU, beside cuBLAS, a copy of memory and the chip's peak."""
+"""Rates of the matrix products on one GPU, compared with cuBLAS, a copy of memory and the chip's peak."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Rate:
     case: str  # product that it computes
     seconds: float  # median time of a call
     operations: float  # additions and multiplications
-    moved: float  # bytes that the kernel's blocks ask of memory and write, before any cache
-    of_library: float  # rate as a share of cuBLAS's, or a copy's, measured beside it
+    moved: float  # bytes that the kernel's blocks read and write, before any cache
+    of_library: float  # rate as a share of the rate of cuBLAS, or of a copy, timed in turns with it
     of_peak: float | None  # share of the chip's arithmetic peak, None where it is not known
 
     @property
@@ -72,7 +72,7 @@ def peak(kind: str) -> float | None:
 
 
 def asked(name: str, kind: str, size: int) -> float:
-    """Bytes that a rung's blocks ask of memory for a square product, and those that they write."""
+    """Bytes that the blocks of a rung read and write for a square product."""
     tile = (1, 1) if name in ("naive", "coalesced") else RUNGS[name][kind].tile
     each = 4 if kind in ("float32", "int32") else 8
     return each * (size**3 * (1 / tile[0] + 1 / tile[1]) + size**2)
@@ -95,7 +95,7 @@ Call = Callable[[], object]
 def _rate(
     name: str, case: str, call: Call, reference: Call | None, repeats: int, work: tuple[str, float, float]
 ) -> Rate:
-    """Time a call, in turns with another where there is one; ``work`` is its type, operations and bytes."""
+    """Time a call, in turns with a ``reference`` if there is one; ``work`` is its type, operations and bytes."""
     kind, operations, moved = work
     seconds, *others = seconds_of([call] if reference is None else [call, reference], repeats)
     most = peak(kind)
@@ -104,7 +104,7 @@ def _rate(
 
 
 def ladder(kind: str, size: int, repeats: int) -> Iterator[Rate]:
-    """Every rung for a square product, after cuBLAS or, for int32, which that lacks, CuPy's own kernel."""
+    """Every rung for a square product, after cuBLAS or, for int32, CuPy's own kernel, as cuBLAS lacks this type."""
     import cupy
 
     require_memory(0, 4 * size**2 * (8 if kind == "float64" else 4), f"a product of {size} x {size} matrices")
@@ -121,7 +121,7 @@ def ladder(kind: str, size: int, repeats: int) -> Iterator[Rate]:
 
 
 def wide_products(repeats: int) -> Iterator[Rate]:
-    """Small factors times ``AMPLITUDES`` float64 numbers, beside cuBLAS; both sides at once beside a copy."""
+    """Small factors times ``AMPLITUDES`` float64 numbers against cuBLAS; on both sides at once against a copy."""
     import cupy
 
     require_memory(0, 16 * AMPLITUDES, f"a vector of {AMPLITUDES} amplitudes and its product")
@@ -147,7 +147,7 @@ def _amplitudes(side: int) -> tuple[str, float, float]:
 
 
 def tall_products(repeats: int) -> Iterator[Rate]:
-    """Tall-skinny products and transposition of 10^8 x 16 float64 numbers, beside a copy of as many bytes."""
+    """Tall-skinny products and transposition of 10^8 x 16 float64 numbers, against a copy of equally many bytes."""
     import cupy
 
     require_memory(0, 3 * 128 * TALL_ROWS, f"three matrices of {TALL_ROWS} rows")

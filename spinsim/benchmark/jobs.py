@@ -1,4 +1,4 @@
-"""Whole commands beside the rate of the engine that they drive, and searches on instances: time to solution."""
+"""Rates of whole commands against those of their engines, and time to solution of searches on instances."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class JobCase:
         return [self.job, "--sweeps", str(self.sweeps), *chain.from_iterable(flags)]
 
     def engine(self, device: str, threads: int | None) -> Engine:
-        """The replicas of the command on their ladder, in their initial state."""
+        """Engine with the replicas of the command on their ladder, in their initial state."""
         job, given = job_of(self.job), {**self.settings, "device": device, "threads": threads}
         tables = {name: {key: given.get(key) for key in known} for name, known in tables_of(job.config).items()}
         plan: Any = job.plan(build_config(job.config, tables))
@@ -58,9 +58,9 @@ class JobCase:
 class JobRate:
     """A measured case."""
 
-    case: JobCase  # which one
+    case: JobCase  # the case
     engine: float  # updates/ns of sweeps and exchanges without any measurement, the median of several runs
-    command: float  # updates/ns that the command says
+    command: float  # updates/ns that the command reports
     seconds: float  # wall time of the command, from its start to its end
     file_bytes: int  # size of its file
 
@@ -132,7 +132,7 @@ BEST_KNOWN: Final = {
 }
 """Sites and best known cuts of public instances by the names of their files.
 
-Those of the G-set are as in Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others as in the Biq Mac
+Cuts of the G-set are from Benlic and Hao, Eng. Appl. Artif. Intell. 26, 1162 (2013), the others from the Biq Mac
 library (Wiegele).
 """
 
@@ -143,12 +143,12 @@ class Solved:
 
     name: str  # name of the instance
     sites: int  # number of spins
-    target: float  # in its own terms
-    best: float  # the best value that whole anneals met
-    success: Success  # how often they met the target, and the time to solution
+    target: float  # in the instance's own terms
+    best: float  # best value that whole anneals reached
+    success: Success  # success probability of whole anneals for the target, and the time to solution
     rate: float  # attempted spin updates per nanosecond
     searches: list[float]
-    """Seconds until calls of ``ss.anneal`` with the target met it, infinite where their time was up; sorted."""
+    """Seconds until calls of ``ss.anneal`` met the target, infinite where time ran out; sorted."""
     temperings: list[float]  # runs of ``ss.temper``, likewise
 
 
@@ -157,8 +157,8 @@ def solve_instances(
 ) -> Iterator[Solved]:
     """Anneal each instance, first whole anneals for the success probability, then until its target is met.
 
-    The target is in the instances' own terms, by default the best known value. Whole anneals, and searches, which give
-    up after ``time_limit`` seconds, are repeated with random numbers of their own. Targets that no state can have are
+    The target is in the instances' own terms, by default the best known value. Whole anneals and searches are repeated
+    with different random numbers; searches give up after ``time_limit`` seconds. Targets that no state can have are
     refused before anything is annealed.
     """
     problems = [(model, target_of(file, model, target)) for file in files for model in [read_instance(file)]]
@@ -195,9 +195,9 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
 
 
 def _seconds_of(call: Callable[..., Any], search: str, repeats: int) -> list[float]:
-    """The times of calls with seeds of their own, as their caller meets them; infinite where they missed; sorted.
+    """Wall times of calls with different seeds, sorted; infinite for a call that missed the target.
 
-    ``search`` is the attribute of the result that says whether the target was met.
+    ``search`` is the attribute of the result that says if the target was met.
     """
     times = []
     for seed in range(2, repeats + 2):

@@ -26,7 +26,7 @@ from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.operator import TransferOperator
 from spinsim.transfer_matrix.vectors import Share, Vectors
 
-Growth = Literal["weak", "strong"]  # weak: each device has as much to do as one alone; strong: all together have
+Growth = Literal["weak", "strong"]  # weak: fixed work for each device; strong: fixed total work
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SweepCase:
 
     name: str
     growth: Growth  # ``weak``: the problem grows with the number of devices; ``strong``: it is the same for all numbers
-    model: Callable[[int], Ising]  # model that so many devices simulate
+    model: Callable[[int], Ising]  # returns the model for a number of devices
     replicas: int  # replicas of each sample
     temperatures: tuple[float, ...]  # one, or the lowest and the highest of the ladder of each copy
     copies: int = 0  # copies of the ladder in each sample, with an exchange after every sweep; 0 for sweeps alone
@@ -43,7 +43,7 @@ class SweepCase:
     unit = "updates"
 
     def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
-        """Updates/ns of each of several runs of about half a second, on so many devices."""
+        """Updates/ns of each of several runs of about half a second, on a number of devices."""
         in_ranks = bool(others())
         with first_ranks(devices) if in_ranks else nullcontext():
             asked = f"{CUDA}:{devices}" if device == CUDA and not in_ranks else device
@@ -51,7 +51,7 @@ class SweepCase:
             return sweep_rates(engine, repeats, self.timed(engine))[1]
 
     def timed(self, engine: Engine) -> Callable[[int], float] | None:
-        """Give replicas their temperatures; returns the timing of sweeps with exchanges where there is a ladder."""
+        """Give replicas their temperatures; return a timer of sweeps with exchanges where there is a ladder."""
         if not self.copies:
             engine.set_beta(1.0 / self.temperatures[0])
             return None
@@ -65,12 +65,12 @@ class ProductCase:
     """A product with the transfer matrix of a chain in the odd sector, each vector shared by a number of devices."""
 
     name: str
-    growth: Growth  # as of ``SweepCase``
-    spins: Callable[[int], int]  # spins of the chain, for so many devices
+    growth: Growth  # as in ``SweepCase``
+    spins: Callable[[int], int]  # returns the spins of the chain for a number of devices
     unit = "amplitudes"
 
     def rates(self, devices: int, device: str, threads: int | None, repeats: int, dynamics: Dynamics) -> list[float]:
-        """Amplitudes of the result in a nanosecond, for each of several products, on so many devices."""
+        """Amplitudes of the result per nanosecond, for each of several products, on a number of devices."""
         asked = f"{CUDA}:{devices}" if device == CUDA and not others() else device
         members = make_group(seats(asked)[:devices])
         of_members = together(members, _product_seconds, self.spins(devices), device, threads, repeats)
@@ -85,9 +85,9 @@ class ScalingRate:
     """A measured case."""
 
     case: Case
-    devices: int  # how many were asked to share it
+    devices: int  # number of devices that share the case
     rates: Spread  # of the repeats, in the case's unit
-    gain: float  # the median over that of one device
+    gain: float  # median rate over the median rate of one device
 
 
 _CUDA_CASES: Final = (
@@ -117,7 +117,7 @@ CASES: Final[dict[str, tuple[Case, ...]]] = {"cpu": _CPU_CASES, CUDA: _CUDA_CASE
 
 
 def numbers_of_devices(device: str) -> list[int]:
-    """1, 2, 4, ... up to all devices that there are, and all of them; a device as ``resolve_device`` returns it."""
+    """1, 2, 4, ... up to the number of all devices, and that number; ``device`` is from ``resolve_device``."""
     everyone = 1 + len(others())
     if everyone == 1 and device == CUDA:
         from spinsim.cuda.device import names

@@ -1,4 +1,4 @@
-"""Rates of Metropolis sweeps and what measuring adds, and of parallel tempering, run as a user runs it, beside them."""
+"""Rates of Metropolis sweeps, the cost of measurements, and rates of parallel tempering as a user runs it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SweepRate:
     packing: str
     cores: int  # threads that had work; 1 on a GPU
     rates: Spread  # of attempted spin updates, over the repeats
-    measuring: float  # share of time that energy and magnetisation after every tenth sweep add
+    measuring: float  # share of time added by energy and magnetisation after every tenth sweep
 
 
 _PEERS: Final = "dwave-samplers 0.083, OpenJij 0.080 (README's core)"
@@ -71,7 +71,7 @@ SWEEPS: Final = {"cpu": _CPU_SWEEPS, "cuda": _CUDA_SWEEPS}
 
 
 def _alone(squares: tuple[int, ...], cubes: tuple[int, ...]) -> tuple[Case, ...]:
-    """One replica of a ferromagnet in two dimensions and of a glass in three, of each of these sides."""
+    """Cases of one replica: ferromagnets in two dimensions and glasses in three, of the sides given."""
     in_plane = (Case(f"2D ferromagnet, L = {n}", partial(_ferromagnet, n), (*_CRITICAL, 1)) for n in squares)
     return *in_plane, *(Case(f"3D +-J, L = {n}", partial(_glass, n), (1.1, 1.1, 1)) for n in cubes)
 
@@ -91,7 +91,7 @@ ONE_LATTICE: Final = {
 
 
 def _measuring_cost(engine: Engine, sweeps: int) -> float:
-    """Share of time that measurements after every tenth sweep add, read while later sweeps run."""
+    """Share of time added by measurements after every tenth sweep, which are read while later sweeps run."""
     rounds = max(1, sweeps // MEASURE_EVERY)
 
     def seconds(measure: bool) -> float:
@@ -149,7 +149,7 @@ _TERMS: Final = (0.5, 1.5)  # times 1 / T: K_s and K_tau
 
 
 def _glass_in_time(side: int, slices: int, samples: int, by_term: bool = False) -> Callable[[], Ising]:
-    """Returns what makes a square of +-J couplings in space and time."""
+    """Return a function that makes a square lattice of +-J couplings in space and time."""
     return lambda: trotter(EdwardsAnderson(square(side), samples=samples), slices, by_term)
 
 
@@ -180,7 +180,7 @@ TEMPERING: Final = {"cpu": _CPU_TEMPERING, "cuda": _CUDA_TEMPERING}
 def _tempering_rates(
     case: Case, model: Ising, make: Callable[[], Engine], times: Times, repeats: int, correlations: bool
 ) -> list[float]:
-    """Updates/ns of each of ``repeats`` parts of a run, from the moments at which its measurements come."""
+    """Updates/ns of each of ``repeats`` parts of a run, from the arrival times of its measurements."""
     part = (times.measurements - 1) // repeats
     frames = tempering_in_beta(make(), case.beta, times, case.copies, wanted=Quantities(correlations, case.times))
     moments = [time.perf_counter() for _ in frames][::part]
@@ -189,7 +189,7 @@ def _tempering_rates(
 
 
 def _times(sweeps: int, repeats: int, measure_every: int, swap_every: int) -> Times:
-    """Times of a run of ``repeats`` parts of about ``sweeps`` sweeps, two measurements or more, and one measurement."""
+    """Times of a run: ``repeats`` parts of about ``sweeps`` sweeps, at least two measurements, and one measurement."""
     part = max(2, sweeps // measure_every)
     warm_up = -(-WARM_UP_SWEEPS // swap_every) * swap_every
     return Times(warm_up, (part * repeats + 1) * measure_every, measure_every, swap_every)

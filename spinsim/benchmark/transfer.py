@@ -26,13 +26,13 @@ from spinsim.transfer_matrix.spectrum import Settings, fit, room
 from spinsim.transfer_matrix.vectors import Vectors
 
 PASSES: Final = 3
-"""Over memory, reading and writing 8 bytes an amplitude each: the bound that applications are compared with."""
+"""Passes over memory, each reading and writing 8 bytes an amplitude: the bound for a product with T."""
 WIDTHS: Final = {"cpu": (16, 20, 22), "cuda": (24, 28, 30)}
 _LEVELS: Final = 2
 _SECONDS: Final = 0.5
-_CUPY_INDICES: Final = 2**31 - 1  # CuPy's eigsh counts the elements of its basis in 32 bits, and dies with more
+_CUPY_INDICES: Final = 2**31 - 1  # CuPy's eigsh counts the elements of its basis in 32 bits, and crashes with more
 _CUPY_FEWEST: Final = _LEVELS + 2  # stored vectors that it takes
-_PEER_WORK: Final = 8  # vectors that an eigsh needs beside its basis, at most
+_PEER_WORK: Final = 8  # most vectors that an eigsh needs in addition to its basis
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Rate:
     copy_seconds: float  # time of reading a vector and writing it once
     step_seconds: float  # time of a Lanczos step with its re-orthogonalisation
     solve_seconds: float  # time of two levels to 1e-10, checked for missing ones
-    steps: int  # products that this took
+    steps: int  # products with T in that time
     peer_seconds: float
-    """The same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them."""
-    difference: float  # largest difference of ln of the levels from that one's, NaN likewise
-    without_peer: str  # why it cannot, in a sentence, else empty
+    """Time of the same levels by scipy's or CuPy's ``eigsh`` with this operator, NaN where it cannot find them."""
+    difference: float  # largest difference of ln of the levels from those of ``eigsh``, NaN likewise
+    without_peer: str  # why ``eigsh`` cannot find them, in a sentence, else empty
 
     @property
     def bandwidth(self) -> float:  # bytes a second, as if the product made three passes over memory
@@ -102,7 +102,7 @@ def _measure(model: Ising, device: str, method: str, pool: Threads, repeats: int
 
 
 def _time(task: Callable[[], Any], device: str, repeats: int) -> float:
-    """Median seconds of a task, several in succession where it is short."""
+    """Median seconds of a task, which is repeated in succession where it is short."""
 
     def run(count: int) -> float:
         wait_for(device)

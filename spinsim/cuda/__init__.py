@@ -1,1 +1,1 @@
-"""GPUs: finding them, compiling kernels, launching them, records that they read."""
+"""GPUs: finding them, compiling kernels, launching kernels, records that kernels read."""

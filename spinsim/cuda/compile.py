@@ -1,8 +1,8 @@
-"""Kernel sources to modules: headers inlined, numbers and structs of the host filled in, instantiations picked by name.
+"""Compile kernel sources: inline headers, fill in numbers and structs of the host, pick instantiations by name.
 
-What both must agree on is stated once, in Python. In a source ``HOST(rng.ROUNDS)`` stands for the number
-``spinsim.rng.ROUNDS``. ``CHECK_STRUCT(Key, cuda.launch.KEY);`` asserts that the C++ struct has the members, their sizes
-and offsets and the size of that NumPy type.
+Numbers and structs that host and device share are stated once, in Python. In a source ``HOST(rng.ROUNDS)`` stands for
+the number ``spinsim.rng.ROUNDS``. ``CHECK_STRUCT(Key, cuda.launch.KEY);`` asserts that the C++ struct has the members,
+their sizes and offsets and the size of that NumPy type.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _assertion(match: re.Match[str]) -> str:
 
 
 def fill_in(source: str) -> str:
-    """A kernel source with numbers and assertions in the place of the names that it gives."""
+    """Replace the names of numbers and structs in a kernel source by numbers and assertions."""
     return _STRUCT.sub(_assertion, _NUMBER.sub(_number, source))
 
 
@@ -69,13 +69,13 @@ _KERNEL: Final = re.compile(r"__global__\s+void\s+(?P<name>\w+)\((?P<parameters>
 
 
 def _folder() -> Traversable:
-    """Where the kernels are: beside ``spinsim`` in a checkout, else installed as a package."""
+    """Folder of the kernels: next to ``spinsim`` in a checkout, else installed as a package."""
     in_checkout = Path(__file__).parents[2] / "kernels"
     return in_checkout if (in_checkout / "random/philox.cuh").is_file() else files("spinsim.kernels")
 
 
 def source(name: str) -> str:
-    """A kernel file with its local headers inlined, each once, and what Python states filled in.
+    """A kernel file with its local headers inlined, each once, and the values from Python filled in.
 
     CuPy's kernel cache is keyed by the source text, which must therefore contain all that is compiled.
     """
@@ -93,7 +93,7 @@ def source(name: str) -> str:
 
 @cache
 def signatures(file: str) -> dict[str, tuple[str, ...]]:
-    """The names of the parameters of every kernel that a file holds, in order, by the kernel's name."""
+    """Names of the parameters of every kernel in a file, in order, by the kernel's name."""
     text = _BOUNDS.sub("", _COMMENT.sub("", _folder().joinpath(file).read_text()))
     return {
         kernel["name"]: tuple(parameter.split()[-1].lstrip("*&") for parameter in kernel["parameters"].split(","))
@@ -117,7 +117,8 @@ def _threads() -> ThreadPoolExecutor:
 def begin(device: int, file: str, expression: str) -> Future[Any]:
     """Have a thread compile a kernel for a device: a function or a template instance of ``file``.
 
-    A run needs some ten kernels, of up to seconds each: they are compiled side by side, and it begins with the first.
+    A run needs some ten kernels, which take up to seconds each. They are compiled side by side, and the run begins with
+    the first.
     """
     import cupy
 
@@ -135,7 +136,7 @@ def kernel(device: int, file: str, expression: str) -> Any:
         try:
             return begin(device, file, expression).result()
         except BaseException:
-            begin.cache_clear()  # what failed, such as for want of memory, may go well the next time
+            begin.cache_clear()  # a compilation that failed, such as for lack of memory, may succeed later
             raise
 
 

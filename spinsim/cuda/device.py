@@ -1,4 +1,4 @@
-"""GPUs: finding them, why there is none, their memory and that of others which their kernels reach."""
+"""GPUs: finding them, reasons for having none, their memory, and the memory of other GPUs that their kernels reach."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def why_not() -> str | None:
 
 @cache
 def _is_without_driver() -> bool:
-    """Return True if CuPy is installed but no driver: CuPy's loading, which takes longer than a small run, is saved."""
+    """Return True if CuPy is installed without a driver; this saves loading CuPy, which outlasts a small run."""
     try:
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
@@ -61,7 +61,7 @@ def _is_without_driver() -> bool:
 
 @cache
 def _cupy() -> Any:
-    """CuPy; None where there is none, for which Python would look as long as a small run takes each time."""
+    """CuPy, or None if it is missing; cached, as each search for a missing CuPy takes as long as a small run."""
     _avoid_shared_cache()
     try:
         import cupy
@@ -71,9 +71,9 @@ def _cupy() -> Any:
 
 
 def _avoid_shared_cache() -> None:
-    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR: it runs what it finds there.
+    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR, as CuPy runs any code found there.
 
-    CuPy gets the path that was checked, in which no link can be turned elsewhere.
+    CuPy gets the path that was checked, with links resolved, so that no link can be redirected.
     """
     if chosen := os.environ.get("CUPY_CACHE_DIR"):
         try:
@@ -89,7 +89,7 @@ def wake() -> None:
     """Have a thread make the first GPU ready, if there is one, which takes the driver a third of a second."""
 
     def begin() -> None:
-        with suppress(Exception):  # whoever uses it will say what is wrong
+        with suppress(Exception):  # the first use of the GPU reports the error
             if why_not() is None:
                 make_current(0)
 
@@ -117,18 +117,18 @@ def multiprocessors(device: int) -> int:
 
 
 def free_memory(device: int) -> int:
-    """Bytes that a GPU has free, and CuPy holds free of what has ended."""
+    """Free bytes of a GPU, including those that CuPy's memory pool holds unused."""
     with on_gpu(device):
         return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
 
 
 def free_blocks() -> None:
-    """Give the present GPU back what CuPy holds free: a long array else may find it cut up."""
+    """Return unused memory of CuPy's pool to the present GPU, as it may be too fragmented for a long array."""
     cupy.get_default_memory_pool().free_all_blocks()
 
 
 def free_in_blocks() -> int:
-    """Bytes that the present GPU has free for long arrays: what CuPy still holds may be cut up."""
+    """Free bytes of the present GPU for long arrays, without memory that CuPy still holds, as it may be fragmented."""
     free_blocks()
     return int(cupy.cuda.runtime.memGetInfo()[0])
 
@@ -143,7 +143,7 @@ def require_memory(
         )
 
 
-HANDLE: Final = 8  # int64 by which another process opens an allocation
+HANDLE: Final = 8  # int64 words by which another process opens an allocation
 WHOLE: Final = 2**21  # bytes; allocations of a multiple of these share no memory with others
 
 
@@ -157,7 +157,7 @@ def shared(shape: tuple[int, ...], kind: npt.DTypeLike) -> Any:
 
 
 def offer(device: int, array: Any) -> npt.NDArray[np.int64]:
-    """By what other GPUs find an array of ``shared``: machine, process, device, GPU, address and handle."""
+    """Numbers by which other GPUs find an array of ``shared``: machine, process, device, GPU, address and handle."""
     runtime, handle = cupy.cuda.runtime, np.zeros(HANDLE, np.int64)
     if ranks() is not None:
         with suppress(runtime.CUDARuntimeError):  # as on machines that do not let processes share memory
@@ -181,7 +181,7 @@ def _close(address: int, device: int) -> None:
 
 
 def reach(device: int, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]) -> Reached | None:
-    """An array that another GPU offers; None where kernels of this one cannot reach it."""
+    """An array that another GPU offers; None where kernels of this GPU cannot reach it."""
     runtime = cupy.cuda.runtime
     machine, process, other, gpu, address = theirs[:-HANDLE].tolist()
     if machine != mine[0] or gpu == mine[3]:

@@ -1,7 +1,7 @@
-"""Kernel launches through the driver, with arguments laid out once, which CuPy's own call does anew each time.
+"""Kernel launches through the driver, with arguments laid out once; CuPy's own call does this anew each time.
 
-Kernels take numbers, addresses of arrays, and structs of both by value. Totals that they add up on the device are read
-by the host while later sweeps run.
+Kernels take numbers, addresses of arrays, and structs of both by value. The host reads totals that kernels add up on
+the device while later sweeps run.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def round_keys(seed: int) -> npt.NDArray[np.void]:
 
 
 class Fields:
-    """Arrays in one buffer of int64 words, which one copy fetches: in the order given, each at a whole word."""
+    """Arrays in one buffer of int64 words, fetched by one copy: in the order given, each beginning at a whole word."""
 
     def __init__(self, **fields: tuple[tuple[int, ...], Any]) -> None:
         self.sizes = {name: prod(shape) for name, (shape, _) in fields.items()}
@@ -70,7 +70,7 @@ class Fields:
             self.size += -(-self.sizes[name] * dtype.itemsize // 8)
 
     def split(self, words: Any) -> dict[str, Any]:
-        """The arrays of a buffer, or of several (..., words), then with the same axes before their own."""
+        """Split a buffer into its arrays; several buffers (..., words) give arrays with the same leading axes."""
         octets, before = words.view(np.uint8), words.shape[:-1]
         return {
             name: octets[..., first:end].view(dtype).reshape(*before, *shape)
@@ -86,9 +86,9 @@ def in_memory(argument: Any) -> npt.NDArray[Any]:
 
 @cache
 def compiled_kernel(device: int, file: str, expression: str, shared: int) -> Any:
-    """A kernel that may have so many bytes of shared memory; small products launch it anew each time."""
+    """A kernel that may use ``shared`` bytes of shared memory; cached, as small products launch it anew each time."""
     function = kernel(device, file, expression)
-    with on_gpu(device):  # CuPy's functions are those of the device that is current when they are asked
+    with on_gpu(device):  # CuPy returns the function of the current device
         if shared:  # the limit belongs to the function, which other launches share
             function.max_dynamic_shared_size_bytes = max(shared, function.max_dynamic_shared_size_bytes)
         return function.kernel
@@ -112,7 +112,7 @@ class Launch:
         names = parameters(file, expression)
         if arguments.keys() != set(names):
             raise TypeError(f"{file}: {expression} takes {', '.join(names)}, not {', '.join(arguments)}")
-        begin(device, file, expression)  # it is waited for when it is called
+        begin(device, file, expression)  # the first call waits for the compiled kernel
         self._kernel, self._shared = (device, file, expression), shared
         self._kept = arguments  # device arrays live as long as the launch
         self._values = {name: in_memory(arguments[name]) for name in names}
@@ -123,7 +123,7 @@ class Launch:
         return int(compiled_kernel(*self._kernel, self._shared).ptr)
 
     def blocks_at_once(self, threads: int) -> int:
-        """Blocks of so many threads that one multiprocessor holds."""
+        """Number of blocks of ``threads`` threads that one multiprocessor holds."""
         return _blocks_at_once(self._function, threads, self._shared)
 
     def __call__(
@@ -151,7 +151,7 @@ class Launch:
             driver.launchKernel(self._function, *grid, threads, 1, 1, *where, 0)
 
 
-KEPT: Final = 8  # totals whose pinned memory arrays may share; what is read while there are more is copied
+KEPT: Final = 8  # totals whose pinned memory arrays may share; with more totals in use, arrays are copies
 
 
 Fetched = Callable[..., npt.NDArray[np.int64]]
@@ -164,7 +164,7 @@ class Totals:
     Attributes:
         sums: int64 on the device; 0 when a kernel begins to add to them.
         parts: Addresses of ``sums[0]``, ``sums[1]`` and so on.
-        cleared: The event behind the zeros for the next kernel.
+        cleared: The event after which sums are 0 for the next kernel.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -176,9 +176,9 @@ class Totals:
 class TotalsPool:
     """An engine's totals, used again and again.
 
-    A stream of copies fetches and clears them, so that sweeps wait for neither. Totals go from one measurement to the
-    next when the function that reads them and what it has returned are gone: it may be called late, several times or
-    never.
+    A separate stream copies totals to the host and clears them, so that sweeps wait for neither. Totals are reused when
+    the function that reads them and the arrays that it returned are gone. That function may be called late, several
+    times or never.
 
     Args:
         clears: True if totals must be 0 for the next kernel.
@@ -192,11 +192,11 @@ class TotalsPool:
         self._made = 0
 
     def reserve(self, shape: tuple[int, ...]) -> Totals:
-        """Totals, 0 for the kernel that is launched next; ``shape`` is always the same."""
+        """Return totals that are 0 for the kernel launched next; ``shape`` is always the same."""
         if self._idle:
             totals = self._idle.pop()
         else:
-            with self._copies:  # whose memory pool they belong to: it frees them behind the copies
+            with self._copies:  # the totals belong to this stream's memory pool, which frees them after the copies
                 totals = Totals(shape)
                 self._made += 1
                 totals.cleared.record(self._copies)
@@ -211,10 +211,10 @@ class TotalsPool:
     def fetch(
         self, totals: Totals, queue_more: Callable[[Any], None] | None = None, rows: range | None = None
     ) -> Fetched:
-        """Start copying totals behind the kernel just launched; the function returned waits for them, or one row.
+        """Start copying totals after the kernel just launched; the function returned waits for them, or one row.
 
-        ``queue_more`` is given a stream where it may queue what adds to them, beside later sweeps. Of ``rows`` alone
-        the numbers are copied.
+        ``queue_more`` gets a stream where it may queue further additions, which run in parallel with later sweeps. Only
+        ``rows`` are copied.
         """
         rows = range(len(totals.sums)) if rows is None else rows
         row = totals.sums.nbytes // len(totals.sums)

@@ -1,4 +1,4 @@
-"""Arrays of products: one kind, device and type, rows or columns without gaps, ``out`` apart; arguments of kernels."""
+"""Checks of the arrays of a product (kind, device, type, gaps, overlap with ``out``), and arguments of kernels."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def type_of(
 
 
 def _apart(lines: int, length: int, between: int, within: int) -> int | None:
-    """Distance from line to line, None where lines have gaps or meet; where there is but one line, its length."""
+    """Distance from line to line, None where lines have gaps or overlap; for a single line, its length."""
     if (length > 1 and within != 1) or (lines > 1 and between < max(length, 1)):
         return None
     return between if lines > 1 else max(length, 1)
@@ -136,7 +136,7 @@ def require_out(out: Any, shape: tuple[int, ...], inputs: Mapping[str, Any], in_
 
 
 def empty(shape: tuple[int, ...], like: Any) -> Any:
-    """A C-ordered array of that shape beside another, uninitialised."""
+    """Uninitialised C-ordered array of a shape, with the type and device of another array."""
     if not is_on_gpu(like):
         return np.empty(shape, like.dtype)
     import cupy
@@ -159,7 +159,7 @@ def scalar(name: str, value: float, kind: str) -> Any:
 def result(
     out: Any, shape: tuple[int, int], inputs: Mapping[str, Any], alpha: float, beta: float
 ) -> tuple[Any, Any, Any]:
-    """``out`` of ``alpha`` times a product plus ``beta out``, new where none is given, and both factors in its type."""
+    """Return ``out`` for ``alpha`` times a product plus ``beta out``, new where None, and both factors in its type."""
     like = next(iter(inputs.values()))
     factor, kept = scalar("alpha", alpha, str(like.dtype)), scalar("beta", beta, str(like.dtype))
     if out is None:
@@ -171,7 +171,7 @@ def result(
 
 
 def store_sum(out: Any, product: Any, alpha: Any, beta: Any) -> Any:
-    """Write ``alpha product + beta out`` to ``out``, whose values, NaN too, do not count where ``beta`` is 0."""
+    """Write ``alpha product + beta out`` to ``out``; where ``beta`` is 0 its values, NaN too, are ignored."""
     scaled = product if alpha == 1 else alpha * product
     out[...] = scaled if beta == 0 else scaled + beta * out
     return out
@@ -199,7 +199,7 @@ def launch(
     resident: bool = False,
     **arguments: Any,
 ) -> None:
-    """Launch a kernel, a file and an expression; of ``resident`` blocks no more than run at once."""
+    """Launch a kernel (file and expression); ``resident`` launches no more blocks than run at once."""
     import cupy
 
     from spinsim.cuda.device import multiprocessors

@@ -1,8 +1,8 @@
 """``matmul``: the general product, by any rung of a ladder of kernels.
 
-Where C has few tiles and the depth k is large, a block for each tile would leave most of a GPU idle and add up long
-chains, whose rounding errors grow with their length: the sum is cut into parts that are computed side by side and then
-added. How it is cut depends on shape and type alone, not on the GPU or the rung: results have the same bits everywhere.
+Where C has few tiles and the depth k is large, a block for each tile would leave most of a GPU idle, and rounding
+errors would grow with the length of sums. The sum is therefore cut into parts that are computed side by side and then
+added. The cut depends on shape and type alone, not on the GPU or the rung: results have the same bits everywhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spinsim.machine.memory import is_on_gpu
 TILE: Final = 128  # side of the tiles of C that are counted
 STEP: Final = 16  # parts begin at multiples of it
 SHORTEST: Final = 32  # depth of a part, at least
-LONGEST: Final = 4096  # and at most, where there is room for so many parts
+LONGEST: Final = 4096  # depth of a part, at most, where there is room for the parts
 ROOM: Final = 2**28  # bytes for all parts
 EACH: Final = 8  # parts that a thread adds
 MOST: Final = 256  # parts: EACH for each of 32 threads
@@ -44,7 +44,7 @@ class Variant:
         return -(-m // self.tile[0]) * -(-n // self.tile[1])
 
     def area(self, m: int, n: int) -> int:
-        """Elements that they compute, those beyond C's edges too."""
+        """Elements that all blocks compute, including elements beyond C's edges."""
         return self.blocks(m, n) * self.tile[0] * self.tile[1]
 
 
@@ -77,7 +77,7 @@ def _tensorcore(m: int, n: int, k: int, warp: tuple[int, int], stages: int, step
 
 
 def _each(*variants: Variant) -> dict[str, Variant]:
-    """One for float32, one for float64 and, where there is a third, one for int32."""
+    """Variants by type: for float32, float64 and, where there is a third, int32."""
     return dict(zip(("float32", "float64", "int32"), variants, strict=False))
 
 
@@ -112,7 +112,7 @@ def expression(name: str, kind: str, a: Strides, b: Strides) -> str:
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Every instance of every rung, with its file, and those that add parts."""
+    """Every instance of every rung, with its file, and the instances that add parts."""
     strides_of = Strides(1, 1, 2, 1), Strides(1, 1, 1, 2)
     instances = [
         (f"gemm/{name}.cu", expression(name, kind, a, b))
@@ -126,8 +126,8 @@ def expressions() -> list[tuple[str, str]]:
 def best(kind: str, m: int, n: int, parts: int) -> str:
     """The rung for a shape and a type, the same on every GPU.
 
-    Of ``BEST`` the first where its tiles, times the parts into which the depth is cut, are enough for half of an H200's
-    multiprocessors, and cover less than 4/3 of what the second's do.
+    The first rung of ``BEST`` is taken if its tiles, times the parts of the depth, are enough for half of an H200's
+    multiprocessors, and cover less than 4/3 of the area of the second rung's tiles. Else the second is taken.
     """
     large, small = (RUNGS[name][kind] for name in BEST[kind])
     enough = large.blocks(m, n) * parts >= MULTIPROCESSORS // 2
@@ -149,7 +149,7 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         b: (k, n), of the same type on the same device.
         kernel: A rung of the ladder (``KERNELS``), or "auto", which picks by shape and type. NumPy needs none.
         alpha: Factor of the product.
-        beta: Factor of what ``out`` held; where it is 0 ``out`` may hold anything, NaN too.
+        beta: Factor of the values in ``out``; where it is 0 ``out`` may hold anything, NaN too.
         out: (m, n), written and returned; a new array by default. It must not overlap ``a`` or ``b``.
 
     Raises:
@@ -165,7 +165,7 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
         raise InputError(f"kernel {kernel} takes {' or '.join(RUNGS[kernel])}, not {kind}: convert with astype")
     out, *factors = operands.result(out, (a.shape[0], b.shape[1]), {"a": a, "b": b}, alpha, beta)
     for name, array in {"a": a, "b": b, "out": out}.items():
-        operands.strides(name, array)  # refuses what the kernels cannot read
+        operands.strides(name, array)  # refuses arrays that the kernels cannot read
     if out.size == 0:
         return out
     if not is_on_gpu(a):
@@ -175,7 +175,7 @@ def matmul(a: Any, b: Any, kernel: str = "auto", alpha: float = 1, beta: float =
 
 
 def _by_kernel(kernel: str, kind: str, a: Any, b: Any, out: Any, factors: list[Any]) -> None:
-    """The transposed product is computed where only that has row-major results."""
+    """Launch a kernel, for the transposed product where only that has row-major results."""
     if not operands.strides("out", out).row_major:
         a, b, out = b.T, a.T, out.T
     of_a, of_b, of_out = operands.strides("a", a), operands.strides("b", b), operands.strides("out", out)
@@ -202,8 +202,8 @@ class Pace:
     """Throughput of an H200; a fixed measure, so that other GPUs cut sums alike."""
 
     tiles: int  # tiles that are computed side by side
-    begin: float  # depth by which they would come in the time that another launch takes
-    add: float  # depth by which they would come while one tile of a part is written and added
+    begin: float  # depth that they advance in the time of another launch
+    add: float  # depth that they advance while one tile of a part is written and added
 
 
 PACES: Final = {"float32": Pace(264, 23, 0.17), "float64": Pace(132, 50, 0.7), "int32": Pace(264, 23, 0.17)}
@@ -223,13 +223,13 @@ def _tiles(kind: str, m: int, n: int) -> int:
 
 @lru_cache(4096)
 def parts(kind: str, m: int, n: int, k: int) -> int:
-    """Into how many parts, computed side by side, a sum over k is cut: as many as take least time; none is empty."""
+    """Number of parts, computed side by side, into which a sum over k is cut for the least time; none is empty."""
     most = max(1, min(MOST, -(-k // SHORTEST), ROOM // (m * n * np.dtype(kind).itemsize)))
     least = min(most, -(-k // LONGEST))
     tiles, pace = _tiles(kind, m, n), PACES[kind]
 
     def time(count: int) -> float:
-        """In steps of depth."""
+        """Time in steps of depth."""
         adding = pace.begin + pace.add * count * m * n / TILE**2 if count > 1 else 0
         return -(-tiles * count // pace.tiles) * _length(k, count) + adding
 
@@ -238,7 +238,7 @@ def parts(kind: str, m: int, n: int, k: int) -> int:
 
 
 def _length(k: int, count: int) -> int:
-    """Depth of a part, of which the last may be shorter."""
+    """Depth of a part; the last part may be shorter."""
     return STEP * -(-k // (STEP * count))
 
 

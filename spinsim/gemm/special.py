@@ -68,7 +68,7 @@ def _begin(
 ) -> tuple[Any, bool]:
     """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given.
 
-    Returns ``out``, and True where a kernel is to fill it: NumPy's arrays are multiplied here, in the order given.
+    Returns ``out``, and True where a kernel must fill it: NumPy's arrays are multiplied here, in the order given.
     """
     x, sides = given["x"], _KERNELS[product]
     type_of(product, ("float64",), given, out, {name: 2 if name in axes else dimensions for name in (*given, "out")})

@@ -34,7 +34,7 @@ class Colours(NamedTuple):
     weight: tuple[int, ...]  # by how much a step along each axis raises the colour
     first: tuple[int, ...] = (0,)  # the colour of each site of the first cell
     alternating: int | None = None
-    """An axis whose coordinate counts modulo 2, so that any even side of it can be periodic, if any."""
+    """Axis, if any, whose coordinate counts modulo 2, so that any even side of it can be periodic."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class UnitCell:
     bonds: tuple[Bond, ...]  # the bonds that belong to a cell, in the order in which they are numbered
     colours: Colours  # a colouring of the infinite lattice in which no bond joins equal colours
     positions: tuple[tuple[int, ...], ...]
-    """Where each site of the cell lies along each axis, in units of 1 / ``parts`` of a step."""
+    """Position of each site of the cell along each axis, in units of 1 / ``parts`` of a step."""
     parts: int = 1  # into how many parts ``positions`` divide a step
     transition: float | None = None  # temperature of the ferromagnet's transition, J = k_B = 1, where it has one
 
@@ -86,7 +86,7 @@ class UnitCell:
 
 
 def rectangular(name: str, dimension: int) -> UnitCell:
-    """The cell of a chain, a square lattice or its like in more dimensions: one site, one bond along each axis."""
+    """Cell of a chain, square, cubic or hypercubic lattice: one site, one bond along each axis."""
     steps = _unit_steps(dimension)
     return UnitCell(
         name,
@@ -111,10 +111,10 @@ def _unit_steps(dimension: int) -> list[tuple[int, ...]]:
 
 
 def in_time(space: UnitCell, known: Iterable[UnitCell]) -> UnitCell:
-    """Returns the cell of a lattice in space with bonds between equal sites of neighbouring slices.
+    """Return the cell of a lattice in space with bonds between equal sites of neighbouring slices.
 
-    The bonds in time come first, one for each site of the cell, then those of space. The product of a rectangular cell
-    with a chain is the known one that has one axis more.
+    The bonds in time come first, one for each site of the cell, then the bonds in space. The product of a rectangular
+    cell with a chain is the known cell with one axis more.
     """
     if space.is_rectangular:
         for cell in known:

@@ -1,6 +1,6 @@
-"""Couplings and fields as rows of numbers: as given or drawn, and the power of two of which all are multiples.
+"""Couplings and fields as rows of numbers, given or drawn, and the power of two of which all are multiples.
 
-Number i of sample k that is drawn depends on the disorder seed, the stream, i and k alone.
+Drawn number i of sample k depends on the disorder seed, the stream, i and k alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EXACT_BITS: Final = 52  # energies stay below 2^53 quanta, so float64 holds the
 _LARGEST_VALUE: Final = 1e300
 _SMALLEST_EXPONENT: Final = -1000
 _LEAST_EXPONENT: Final = -1074  # of float64
-_FEW: Final = 2**9  # numbers that fsum adds up sooner
+_FEW: Final = 2**9  # numbers up to which fsum is faster
 IN_CACHE: Final = 2**16  # numbers that are worked on at once
 Rows = npt.NDArray[np.float64] | npt.NDArray[np.int8]
 
@@ -64,7 +64,7 @@ def one_if_equal(rows: Rows) -> Rows:
 
 
 def with_plain_zeros(rows: Rows) -> Rows:
-    """Rows as they are; where none differs from 0, 0 without a sign: files hold no such rows, and read them as 0."""
+    """Rows as they are, or 0 without a sign if all are 0: files omit such rows, and readers take them as 0."""
     values = distinct(rows)
     return rows if values.any() else np.broadcast_to(np.abs(values), rows.shape)
 
@@ -82,9 +82,9 @@ def relative_change(given: npt.NDArray[Any], rounded: npt.NDArray[Any]) -> float
 
 
 def are_signs(values: Rows) -> bool:
-    """True if there are values and all of them are +1 or -1, stored as int8, as couplings of one size are drawn.
+    """True if there are values and all are +1 or -1 in int8, like drawn couplings of one size.
 
-    Three passes without a copy tell it, after which sums, means and common divisors are known.
+    The test takes three passes without a copy, after which sums, means and common divisors are known.
     """
     if values.dtype != np.int8 or not values.size:
         return False
@@ -121,7 +121,7 @@ def sum_of(values: npt.NDArray[np.float64]) -> float:
 
 
 def parts_of(values: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
-    """Arrays that add up to the values; within one of them any sum is exact, in whatever order."""
+    """Arrays that add up to the values; sums within one array are exact in any order."""
     rest, room = values, 53 - len(values).bit_length()
     while rest.any():
         exponent = int(np.frexp(np.abs(rest).max())[1])
@@ -141,7 +141,7 @@ def are_multiples(values: Rows, unit: float) -> bool:
 
 
 def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
-    """The coarsest power of two that divides every value, or the finest that energies allow; and whether it rounds."""
+    """The coarsest power of two that divides every value, or the finest that energies allow; and True if it rounds."""
     total = 0.0
     for rows in (couplings, fields):
         values = distinct(rows)
@@ -174,7 +174,7 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
     return finest * (bits & -bits), False
 
 
-GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of it, so that local fields fit 32 bits
+GAUSSIAN_GRID: Final = 2.0**-24  # Gaussian couplings and fields are multiples of this, so that local fields fit 32 bits
 AT_ONCE: Final = 2**22  # numbers that are drawn at once
 SIGNS_A_WORD: Final = 64  # signs that are drawn in the time of a word of 128 spins, as ``Threads`` counts
 
@@ -190,7 +190,7 @@ def _uniform(stream, sample, number, k0, k1):  # type: ignore[no-untyped-def]
 
 @kernel
 def _draw(stream, sample, first, k0, k1, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with 64-bit uniform integers, those of numbers ``first`` on."""
+    """Fill ``out`` with 64-bit uniform integers, from number ``first`` on."""
     for i in range(out.size):
         out[i] = _uniform(stream, sample, np.uint64(first + i), k0, k1)
 
@@ -205,7 +205,7 @@ def _draw_signs(stream, sample, first, step, k0, k1, limit, out):  # type: ignor
 
 
 def uniforms(seed: int, stream: rng.Stream, sample: int, count: int) -> Iterator[tuple[slice, npt.NDArray[np.uint64]]]:
-    """Pieces of 64-bit uniform integers of one sample, with where they stand; each overwrites the one before."""
+    """Pieces of 64-bit uniform integers of one sample, with their slices; each overwrites the one before."""
     room = np.empty(min(count, AT_ONCE), np.uint64)
     for first in range(0, count, AT_ONCE):
         piece = room[: count - first]
@@ -219,12 +219,12 @@ class Drawn:
 
     bond_fraction: float  # share of +1
     seed: int  # seed of the disorder
-    samples: int = 1  # how many there are
-    first: int = 0  # number of the first of them
+    samples: int = 1  # number of samples
+    first: int = 0  # number of the first sample
 
     @property
     def limit(self) -> int | None:
-        """The 64-bit uniform integers below it give +1; None where all do."""
+        """Limit below which 64-bit uniform integers give +1; None where all do."""
         return int(self.bond_fraction * 2.0**64) if self.bond_fraction < 1 else None
 
     def rows(self, bonds: int) -> npt.NDArray[np.int8]:
@@ -246,7 +246,7 @@ class Drawn:
         return replace(self, samples=stop - first, first=self.first + first)
 
     def extremes(self, bonds: int) -> tuple[int, int]:
-        """The lowest and the highest coupling, for which most often a few are drawn."""
+        """The lowest and the highest coupling; most often it suffices to draw a few couplings."""
         if not 0 < self.bond_fraction < 1:
             return (1, 1) if self.bond_fraction else (-1, -1)
         few = replace(self, samples=1).rows(min(bonds, AT_ONCE))
@@ -257,8 +257,8 @@ class Drawn:
 def dilute(couplings: Rows, seed: int, dilution: float) -> None:
     """Set the couplings (samples, bonds) of missing bonds to 0, in place.
 
-    Bonds stay in the graph, which all samples share: a sample with its bonds is the same whichever samples go with it,
-    and bonds that are not missing keep the couplings that they have without dilution.
+    Bonds stay in the graph, which all samples share, so that a sample does not depend on the other samples. Bonds that
+    are not missing keep the couplings that they have without dilution.
     """
     for sample, row in enumerate(couplings):
         for where, uniform in uniforms(seed, rng.Stream.DILUTION, sample, row.size):

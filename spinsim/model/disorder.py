@@ -1,4 +1,4 @@
-"""Models of quenched disorder on a lattice: sample k is the same whichever samples go with it."""
+"""Models of quenched disorder on a lattice: sample k does not depend on the other samples."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def lattice_model(
     random_field: float = 0.0,
     couplings_along: Sequence[float] | None = None,
 ) -> Ising:
-    """The model of the command line's names: ferromagnet, antiferromagnet, pm-j or gaussian on a lattice."""
+    """Model on a lattice by the names of the command line: ferromagnet, antiferromagnet, pm-j or gaussian."""
     _check_disorder(couplings, samples, seed, bond_fraction, dilution, random_field)
     name, along = f"{lattice.label}-{couplings}", couplings_along
     rows: npt.ArrayLike | Drawn = 1.0 if couplings == "ferromagnet" else -1.0

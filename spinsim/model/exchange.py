@@ -54,8 +54,8 @@ class Matrices(NamedTuple):
 class Exchanged(Described):
     """The part of ``Ising`` that exchanges problems with other programs, by way of a ``Quadratic``.
 
-    Sites are called what the caller calls them and stand in the order given; values, the constant
-    and the kind of the variables are kept as they are given.
+    Sites keep the labels and the order that the caller gives; values, the constant and the kind of
+    the variables are kept as well.
     """
 
     @classmethod
@@ -113,7 +113,7 @@ class Exchanged(Described):
             name: Short name for files and figures.
 
         Raises:
-            InputError: for what is no such matrix.
+            InputError: for objects that are no such matrix.
         """
         return cls.from_quadratic(_of_matrix(matrix, field, offset, kind, labels, name))
 
@@ -129,12 +129,13 @@ class Exchanged(Described):
             weight: Attribute of edges with the coupling J, 1 where there is none; positive is
                 ferromagnetic.
             field: Attribute of nodes with the field h, 0 where there is none.
-            maxcut: True if weights are those of a MaxCut instance, J = -w, which is reported with
-                its cut.
+            maxcut: True if edges have the weights w of a MaxCut instance, J = -w, which is reported
+                with its cut.
             name: Short name for files and figures.
 
         Raises:
-            InputError: for what is no such graph, and for attributes that are no finite numbers.
+            InputError: for objects that are no such graph, and attributes that are not finite
+                numbers.
         """
         return cls.from_quadratic(_of_graph(graph, weight, field, maxcut, name))
 
@@ -146,7 +147,7 @@ class Exchanged(Described):
         offset is dimod's.
 
         Raises:
-            InputError: for other objects, those of more than quadratic terms among them.
+            InputError: for other objects, including models of more than quadratic terms.
         """
         return cls.from_quadratic(of_bqm(bqm, name))
 
@@ -188,7 +189,7 @@ class Exchanged(Described):
         return Matrices(sparse.csr_array((couplings, both), shape), 0.0 - linear, given.offset)
 
     def to_networkx(self, weight: str = "weight", field: str = "field") -> Any:
-        """A ``networkx.Graph`` with J on edges and h on nodes; of a QUBO with the QUBO's values.
+        """A ``networkx.Graph`` with J on edges and h on nodes; for a QUBO with the QUBO's values.
 
         Raises:
             InputError: where NetworkX is not installed.
@@ -223,7 +224,7 @@ class Exchanged(Described):
         return import_dimod().BinaryQuadraticModel.from_numpy_vectors(*vectors, variable_order=order)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write an instance file that ``ss.read_instance`` reads; the suffix tells the format.
+        """Write an instance file that ``ss.read_instance`` reads; the suffix decides the format.
 
         Args:
             path: With the suffix .mc, .rud or .txt (rudy), .col (DIMACS), .sparse (Biq Mac QUBO),
@@ -298,7 +299,7 @@ def _of_graph(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Q
 
 
 def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
-    """The signs in a problem of what stands on nodes and on edges."""
+    """Signs of the values of nodes and of edges in a problem."""
     return (1.0, 1.0) if vartype == BINARY else (-1.0, 1.0 if maxcut else -1.0)
 
 
@@ -329,7 +330,7 @@ def _biases(bqm: Any, variables: list[Hashable]) -> tuple[Values, Sites, Sites, 
 
 
 def check_pairs(terms: Any) -> None:
-    """Refuse what dimod takes for terms of a problem but has no word for; other objects are left to dimod."""
+    """Refuse malformed terms that dimod has no clear message for; other objects are left to dimod."""
     for key, value in terms.items() if isinstance(terms, Mapping) else ():
         if not isinstance(key, Sized) or len(key) != 2:
             raise InputError(no_pair(key))
@@ -407,9 +408,9 @@ def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels |
 
 
 def _of_table(table: Any, labels: Labels | None) -> tuple[npt.NDArray[Any], Labels]:
-    """The matrix of a DataFrame, its columns in the order of the rows, and the labels of these unless others are given.
+    """The matrix of a DataFrame, its columns in the order of the rows, and the labels of rows unless others are given.
 
-    Labels that are given stand for rows and columns whatever they are called.
+    Given labels name the rows and columns in their order, whatever the DataFrame calls them.
     """
     rows, columns = tuple(table.index), tuple(table.columns)
     order = _order(columns, rows)
@@ -425,7 +426,7 @@ def _of_table(table: Any, labels: Labels | None) -> tuple[npt.NDArray[Any], Labe
 
 
 def _order(names: Labels, wanted: Labels) -> list[int] | slice | None:
-    """Places of names in the order that is wanted; None where these are others."""
+    """Places of names in the wanted order; None where the two have different names."""
     if tuple(names) == tuple(wanted):
         return slice(None)
     place = {name: k for k, name in enumerate(names)}
@@ -435,7 +436,7 @@ def _order(names: Labels, wanted: Labels) -> list[int] | slice | None:
 
 
 def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Values, int]:
-    """Rows, columns and values of entries that are not 0, the lower half on the upper to ``fold``; and the side."""
+    """Rows, columns and values of entries that are not 0, and the side; ``fold`` adds the lower half to the upper."""
     from scipy import sparse  # which takes long to load
 
     if not sparse.issparse(matrix):
@@ -460,7 +461,7 @@ def _entries(matrix: Any, fold: bool) -> tuple[npt.NDArray[np.int64], npt.NDArra
         if fold:
             with np.errstate(over="ignore", invalid="ignore"):  # infinite sums are refused as such values are
                 dense = np.triu(dense) + np.tril(dense, -1).T
-        elif np.array_equal(dense, dense.T):  # one half says all
+        elif np.array_equal(dense, dense.T):  # one half is enough
             dense = np.triu(dense)
         rows, columns = np.nonzero(dense)
         return rows, columns, dense[rows, columns], sides[0]
@@ -483,7 +484,7 @@ def _of_series(field: Any, names: Labels) -> Any:
 
 
 def _fields(field: Any, sites: int) -> tuple[npt.NDArray[np.int64], Values]:
-    """Sites with a field, and these."""
+    """Sites with a field, and their fields."""
     try:
         given = np.asarray(0.0 if field is None else field)
         number = given.dtype.kind in "biuf"

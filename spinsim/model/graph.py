@@ -1,7 +1,7 @@
 """Graphs: any set of bonds between sites, their adjacency lists and the colouring that checkerboard updates need.
 
-Bonds may be of two terms of the energy, such as those in space and those in time, or along different axes. Each
-bond belongs to term 0 or to term 1, all fields to term 0, and the weight of a configuration is
+The energy may have two terms, such as bonds in space and bonds in time, or bonds along different axes. Each bond
+belongs to term 0 or to term 1, all fields to term 0, and the weight of a configuration is
 exp(- beta_0 E_0 - beta_1 E_1). With one inverse temperature for both terms it is that of an ordinary Ising model.
 """
 
@@ -21,15 +21,15 @@ from spinsim.model.lattice import Lattice
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 MOST_KEPT: Final = 2**20
-"""Bonds and sites of all samples up to which a model keeps what follows from it.
+"""Bonds and sites of all samples up to which a model keeps results that follow from it.
 
-Of larger models a run takes so long that doing it again costs nothing, and memory counts.
+Runs of larger models take so long that computing results again costs nothing, and memory counts.
 """
 MOST_LISTED: Final = 2**20
-"""Bonds of a lattice up to which files hold them as a list, and lowest states a byte a site.
+"""Bonds of a lattice up to which files list them, and hold lowest states with a byte a site.
 
-Of more the lattice alone says which bonds there are, and lowest states are held a bit a site."""
-HUGE: Final = 2**27  # bonds of a lattice above which results too hold lowest states a bit a site
+For more bonds, files hold the lattice alone, and lowest states with a bit a site."""
+HUGE: Final = 2**27  # bonds of a lattice above which results too hold lowest states with a bit a site
 MOST_TERMS: Final = 2
 
 
@@ -39,18 +39,18 @@ class Graph:
 
     Args:
         sites: Number of sites.
-        edges: End sites of each bond, integers (bonds, 2); by default those of ``lattice``.
-        lattice: The lattice on whose sites it lies, if any. Other bonds than its own may join
-            these: the lattice then gives their positions and Fourier modes alone.
+        edges: End sites of each bond, integers (bonds, 2); by default the bonds of ``lattice``.
+        lattice: The lattice on whose sites the graph lies, if any. If the graph has other bonds
+            than the lattice, the lattice only gives positions and Fourier modes.
         slices: Slices of a graph of space and time, along axis 0 of its lattice; else 1.
 
     Attributes:
         edges: The bonds, ``int32``. A lattice lists them only when they are read; runs of large
             lattices do without.
-        lattice: The lattice whose bonds these are, one by one; None for any other bonds.
-        embedding: The lattice on whose sites it lies, whatever its bonds are; else None.
+        lattice: The lattice with exactly these bonds, in this order; None for any other bonds.
+        embedding: The lattice on whose sites the graph lies, whatever its bonds are; else None.
         is_listed: True if files hold the list of bonds (lattices of at most ``MOST_LISTED`` bonds).
-            Runs of other lattices hold lowest states a bit a site.
+            Runs of other lattices hold lowest states with a bit a site.
         is_huge: True for lattices of more than ``HUGE`` bonds, whose results have lowest states as
             ``packing.States``.
 
@@ -104,7 +104,7 @@ class Graph:
 
     @classmethod
     def of_lattice(cls, lattice: Lattice, slices: int = 1) -> Graph:
-        """The graph of a lattice's bonds, of so many slices in time."""
+        """The graph of a lattice's bonds, with a number of slices in time."""
         if not lattice.rows_can_be_packed:
             _check_bonds(lattice)
         return cls(lattice.sites, None, lattice, slices)
@@ -148,7 +148,7 @@ class Graph:
         return np.ascontiguousarray(cells.swapaxes(1, 2)).reshape(-1, self.slices)
 
     def bonds_in_space(self) -> npt.NDArray[np.int32]:
-        """Returns the rows of ``world_lines`` that each bond in space joins, (bonds of a slice, 2)."""
+        """Return the rows of ``world_lines`` that each bond in space joins, (bonds of a slice, 2)."""
         lines = self.world_lines()
         line, time = (np.empty(self.sites, np.int32) for _ in range(2))
         line[lines], time[lines] = np.indices(lines.shape)
@@ -181,11 +181,10 @@ def _are_bonds_of(lattice: Lattice, edges: npt.NDArray[Any]) -> bool:
 
 
 def private_copy(array: Array) -> Array:
-    """An array that its giver does not change later, as what is kept follows from it: a small one is copied.
+    """Copy a small array, so that later changes by its giver do not affect results that are kept.
 
-    One that cannot be written to may be a view of another that can be, so that it is copied as
-    well; but a number that stands for all of a row, of which there is nothing to be gained by
-    writing it out.
+    A read-only array is copied as well, as it may be a view of a writable one. A row that repeats
+    one number is not written out, as nothing would be gained.
     """
     if array.size > 2 * MOST_KEPT:  # a bond has two ends
         return array
@@ -195,7 +194,7 @@ def private_copy(array: Array) -> Array:
 
 
 def frozen(array: Array) -> Array:
-    """An array that nobody changes later: of a small one a copy that cannot be written to."""
+    """An array that nobody changes later; a small array becomes a read-only copy."""
     mine = private_copy(array)
     if mine is not array:
         mine.flags.writeable = False
@@ -274,9 +273,9 @@ def _greedy(start, neighbour, order, colour, used):  # type: ignore[no-untyped-d
 def colouring(graph: Graph) -> npt.NDArray[np.int32]:
     """Colours (sites,) from 0 up such that no bond joins two sites of one colour.
 
-    Those of its lattice where these continue across its boundary; else two colours where the graph
-    is bipartite, else greedy with the sites of highest degree first (Welsh and Powell, Comput. J.
-    10, 85 (1967)).
+    The colours of its lattice where these continue across the boundary; else two colours where the
+    graph is bipartite; else greedy colours, the sites of highest degree first (Welsh and Powell,
+    Comput. J. 10, 85 (1967)).
     """
     if graph.lattice is not None:
         regular = graph.lattice.colours()
@@ -311,7 +310,7 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
 
 
 def adjacency_by_term(graph: Graph, terms: npt.NDArray[np.uint8]) -> tuple[Adjacency, npt.NDArray[np.int64]]:
-    """Neighbours with those by bonds of term 0 first, and where in its row each site's others begin."""
+    """Neighbours, those by bonds of term 0 first, and the index where each site's neighbours by term 1 begin."""
     near = adjacency(graph)
     site, others = np.repeat(np.arange(graph.sites), np.diff(near.start)), terms[near.bond]
     order = np.lexsort((others, site))
@@ -320,14 +319,14 @@ def adjacency_by_term(graph: Graph, terms: npt.NDArray[np.uint8]) -> tuple[Adjac
 
 
 def along_axes(lattice: Lattice, couplings: npt.ArrayLike, along: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Couplings, one or (samples, bonds), times the factor of each bond's axis; equal factors keep one number one."""
+    """Couplings, one or (samples, bonds), times the factor of each bond's axis; equal factors keep a single number."""
     if len(set(along)) == 1:
         return np.asarray(couplings) * np.float64(along[0])
     return np.asarray(np.asarray(couplings) * np.array(along, np.float64)[lattice.bond_numbers()])
 
 
 def terms_along(lattice: Lattice, along: Sequence[float]) -> npt.NDArray[np.uint8] | None:
-    """The term of each bond where axes have two strengths: 0 along the first axis and those like it; else None."""
+    """The term of each bond where axes have two strengths: 0 along axes as strong as the first one; else None."""
     sizes = np.abs(np.array(along, np.float64))
     if len(np.unique(sizes)) != 2:
         return None

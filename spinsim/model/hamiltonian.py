@@ -1,9 +1,9 @@
-"""Couplings and fields on a graph as exact integers, and all that follows from these alone.
+"""Couplings and fields on a graph as exact integers, and quantities that follow from these alone.
 
 Couplings and fields are multiples of one ``quantum``, a power of two, so that every local field and every energy is an
 exact integer number of quanta below 2^53, on every device. Values that are not such multiples (0.1, say) are rounded to
 the nearest one; the quantum is at least 2^52 times smaller than the sum of all couplings and fields. Where all are a
-few units, a bond of several units is as many bonds of one, side by side.
+few units, a bond of several units becomes as many parallel bonds of one unit.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Integers = npt.NDArray[np.int64]
 class Units(NamedTuple):
     """Couplings and fields as multiples of a unit."""
 
-    unit: int  # in quanta, the largest of which all of them are multiples
-    weights: Integers  # |J| of each bond in it, (bonds,)
-    fields: Integers  # |h| of each site in it, (sites,)
+    unit: int  # in quanta: the largest number that divides all couplings and fields
+    weights: Integers  # |J| of each bond in units, (bonds,)
+    fields: Integers  # |h| of each site in units, (sites,)
 
 
 class Hamiltonian:
@@ -98,13 +98,13 @@ class Hamiltonian:
         return self.graph.bonds
 
     @cached_property
-    def couplings(self) -> Rows:  # those that are not drawn are set at once
+    def couplings(self) -> Rows:  # couplings that are not drawn are set at once
         assert self.drawn is not None  # noqa: S101
         return frozen(self.drawn.rows(self.bonds))
 
     @property
     def are_yet_to_draw(self) -> bool:
-        """True where couplings are drawn and nobody has read them yet."""
+        """True if couplings are drawn and have not been read yet."""
         return "couplings" not in vars(self)
 
     @property
@@ -114,7 +114,7 @@ class Hamiltonian:
 
     @property
     def sizes_of_couplings(self) -> Rows:
-        """Numbers of the same sizes as the couplings."""
+        """Numbers of the same absolute values as the couplings."""
         if self.drawn is None or not self.are_yet_to_draw:
             return self.couplings
         return np.broadcast_to(np.int8(1), (self.drawn.samples, self.bonds))
@@ -142,7 +142,7 @@ class Hamiltonian:
 
     @cached_property
     def magnitude(self) -> int | None:
-        """|J| in quanta where every bond of every sample has the same nonzero one, else None."""
+        """|J| in quanta where all bonds of all samples share one above 0, else None."""
         if self.bonds == 0:
             return None
         values = distinct(self.sizes_of_couplings)
@@ -171,7 +171,7 @@ class Hamiltonian:
 
     @cached_property
     def uniform_field(self) -> int | None:
-        """Field h in quanta where every site of every sample has the same one, else None."""
+        """Field h in quanta where all sites of all samples share one, else None."""
         values = distinct(self.fields)
         return round(float(values[0, 0]) / self.quantum) if values.min() == values.max() else None
 
@@ -217,7 +217,7 @@ class Hamiltonian:
     def weights(self) -> tuple[int, Integers] | None:
         """Largest common unit of all |J| in quanta, and |J| of each bond in this unit, (bonds,).
 
-        None if a J is 0 or samples differ in |J|: a sample would then not move as it does alone.
+        None if a J is 0 or samples differ in |J|: a sample would then move differently than alone.
         """
         sizes = np.abs(self.couplings)
         if self.bonds == 0 or not sizes.all() or (len(sizes) > 1 and np.any(sizes != sizes[0])):
@@ -241,7 +241,7 @@ class Hamiltonian:
     def once(self, make: Callable[[Self, *Given], Made], *given: *Given) -> Made:
         """Return ``make(model, ...)``, computed once for the model and these hashable arguments.
 
-        Callers do not change what is returned; copies of the model begin with nothing.
+        Callers must not change the result; copies of the model begin without kept results.
         """
         if self.samples * (self.bonds + self.sites) > MOST_KEPT:
             return make(self, *given)
@@ -256,7 +256,7 @@ class Hamiltonian:
 
 
 def most_units(model: Hamiltonian) -> int | None:
-    """Sum of |J| of a site's bonds and of its |h|, at most, in units; None where there is no unit."""
+    """Largest sum, in units, of |J| of a site's bonds and of its |h|; None where there is no unit."""
     if model.units is None:
         return None
     of_bonds = np.bincount(model.graph.edges.reshape(-1), np.repeat(model.units.weights, 2), model.sites)
@@ -264,7 +264,7 @@ def most_units(model: Hamiltonian) -> int | None:
 
 
 def degrees_of_terms(model: Hamiltonian) -> tuple[int, int] | None:
-    """Bonds of each of two terms at the site that has most of them, where a term's couplings are +J or -J."""
+    """Most bonds at a site for each of two terms, if a term's couplings are +J or -J; else None."""
     terms = model.terms
     if terms is None or model.term_magnitudes is None:
         return None
@@ -276,10 +276,10 @@ def degrees_of_terms(model: Hamiltonian) -> tuple[int, int] | None:
 
 
 class UnitBonds(NamedTuple):
-    """A model as bonds of one |J|: a coupling of several units is as many of them side by side."""
+    """A model as bonds of one |J|: a coupling of several units becomes as many parallel bonds."""
 
     graph: Graph
-    negative: npt.NDArray[np.bool_]  # (1 or samples, bonds), in one layout, as kernels are compiled for each
+    negative: npt.NDArray[np.bool_]  # (1 or samples, bonds), in C order, as kernels are compiled for each layout
     magnitude: int  # |J| in quanta
     field: int  # h of every site in quanta where the spin is part of the class, else 0
     fields: Integers | None
@@ -288,7 +288,7 @@ class UnitBonds(NamedTuple):
 
     @property
     def units(self) -> Integers:
-        """Bonds of each site, (sites,), those to the spin that is always +1 among them."""
+        """Bonds of each site, (sites,), including bonds to the spin that is always +1."""
         degree = self.graph.degrees().astype(np.int64)
         return degree if self.fields is None else degree + np.abs(self.fields[0])
 
@@ -306,7 +306,7 @@ def bonds_of_units(model: Hamiltonian, in_class: bool) -> UnitBonds | None:
     else:
         return None
     graph = model.graph
-    if weights.max() > 1:  # each bond as often as its weight says
+    if weights.max() > 1:  # each bond is repeated by its weight
         graph = Graph(model.sites, np.repeat(graph.edges, weights, axis=0))
         negative = np.repeat(negative, weights, axis=1)
     return UnitBonds(graph, negative, unit, 0, fields)

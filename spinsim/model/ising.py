@@ -1,9 +1,9 @@
 """The Ising model H = - sum over bonds of J s_i s_j - sum over sites of h s_i, its identity and its settings in words.
 
-The identity is the SHA-256 of all that decides how a model moves and what it is called. A run of a model given in
-Python, or read from an instance file, is identified by the model's content; the settings of ``[model]`` that it answers
-to say the same in words, as far as they are known, and count in no identity. ``sites`` is always among them, and no
-setting: files from before lack it.
+The identity is the SHA-256 of everything that determines how a model moves, and of its labels. A run of a model given
+in Python, or read from an instance file, is identified by the model's content. The equivalent settings of ``[model]``
+say the same in words, as far as they are known, and count in no identity. ``sites`` is always among them, but is no
+setting; older files lack it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Ising(Hamiltonian, Exchanged):
 
     Args:
         graph: A lattice (``ss.square(64)``) or a ``Graph``.
-        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds), or how they are
-            drawn. Positive is ferromagnetic.
+        couplings: J of each bond: a number, an array (bonds,) or (samples, bonds), or a recipe to
+            draw them. Positive is ferromagnetic.
         field: h of each site: a number, an array (sites,) or (samples, sites).
         name: Short name for files and figures.
         offset: Constant added to the energy (QUBO instances); reported, never simulated.
@@ -59,16 +59,16 @@ class Ising(Hamiltonian, Exchanged):
         graph: Sites and bonds; ``graph.edges`` has the ends of each bond, (bonds, 2), in the
             order of couplings.
         couplings: J (1 or samples, bonds), multiples of ``quantum``: ``float64``, or ``int8`` where
-            they were given so or are drawn, which is done when they are first read.
+            they were given so or are drawn. Couplings are drawn when they are first read.
         fields: h (1 or samples, sites), likewise.
         samples: Number of disorder samples.
         quantum: Unit of the exact integers, a power of two.
         rounded: True if a given value was not a multiple of the quantum.
-        rounding_error: Largest relative change of a value by that; 1 where one became 0.
+        rounding_error: Largest relative change of a value by rounding; 1 where a value became 0.
         problem: The quadratic problem that it was made from, with the values as given, else None.
         drawn: Recipe of couplings that are drawn later (+-J of ``EdwardsAnderson``), else None.
         field_changes: True if the field changes during the run.
-        origin: Settings of ``[model]`` that made it, as far as they do not follow from it.
+        origin: Settings of ``[model]`` that made it and do not follow from the model itself.
 
     Raises:
         InputError: for NaN or infinite values and for shapes that do not fit the graph.
@@ -142,7 +142,7 @@ class Ising(Hamiltonian, Exchanged):
 
     @property
     def size_in_words(self) -> str:
-        """Such as "800 sites, 1600 bonds"; "no variables" of a problem without any."""
+        """Size such as "800 sites, 1600 bonds"; "no variables" for a problem without any."""
         return f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}" if len(self.labels) else "no variables"
 
     @property
@@ -154,7 +154,7 @@ class Ising(Hamiltonian, Exchanged):
 
     @property
     def quadratic(self) -> Quadratic:
-        """The problem as its caller stated it, or as its couplings and fields say.
+        """The problem as its caller stated it, or else from its couplings and fields.
 
         Raises:
             InputError: for several samples.
@@ -199,8 +199,8 @@ class Ising(Hamiltonian, Exchanged):
     def content_sha256(self) -> str:
         """Identity of the model: SHA-256 of its sites, bonds, couplings, fields, offsets and labels.
 
-        Bonds that are not listed count by their lattice, couplings by recipe or as bytes, equal
-        values as one number.
+        Bonds that are not listed enter as their lattice; couplings enter as their recipe or as
+        bytes, equal values as one number.
         """
         digest = hashlib.sha256(f"{self.sites} {self.offset!r} {self.maxcut_weight!r}".encode())
         in_lists, drawn = self.graph.is_listed, self.drawn
@@ -237,9 +237,9 @@ class Ising(Hamiltonian, Exchanged):
         return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
 
     def of_samples(self, first: int, stop: int) -> Ising:
-        """The model of some of the samples alone, which moves as these do among all of them.
+        """Model of some of the samples alone, which moves as they do among all samples.
 
-        What depends on all samples, such as the quantum, stays as it is; rows are not copied.
+        Properties of all samples, such as the quantum, stay as they are; rows are not copied.
         """
         _ = self.magnitude, self.units, self.term_magnitudes, self.uniform_field
         if self.drawn is None:
@@ -256,8 +256,8 @@ class Ising(Hamiltonian, Exchanged):
     def energy(self, spins: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Exact energies of spins, (sample, site) or (sample, site, replica), without the offset.
 
-        The plain definition, kept beside the packed measurement as its oracle; raises InputError as
-        ``check_spins``.
+        This is the plain definition, kept as a reference for the packed measurement; raises
+        InputError as ``check_spins``.
         """
         s = check_spins(self, spins)
         ends = self.graph.edges
@@ -280,7 +280,7 @@ class Ising(Hamiltonian, Exchanged):
 
 
 def described(model: Ising) -> dict[str, Any]:
-    """Settings that lead to a model, in space where it has slices in time, as far as it knows them."""
+    """Settings that lead to a model, as far as it knows them; in space alone where it has slices in time."""
     graph, lattice = model.graph, model.lattice
     if lattice is not None and graph.slices > 1:
         lattice = space_of(lattice)
@@ -299,7 +299,7 @@ def described(model: Ising) -> dict[str, Any]:
 
 
 def described_in(tables: object) -> dict[str, Any]:
-    """The settings of a model in the configuration of a file; empty in files from before there were any."""
+    """The settings of a model in the configuration of a file; empty in older files, which lack them."""
     table = tables.get("model") if isinstance(tables, dict) else None
     if not isinstance(table, dict) or _MARK not in table:
         return {}
@@ -307,7 +307,7 @@ def described_in(tables: object) -> dict[str, Any]:
 
 
 def repeated(model: Ising, times: int) -> Ising:
-    """A model with all of its samples so many times over, group by group; shared rows stay shared."""
+    """A model with all its samples repeated ``times`` times, group by group; shared rows stay shared."""
     if times == 1:
         return model
     groups, order = model.of_samples(0, model.samples), np.tile(np.arange(model.samples), times)
@@ -367,7 +367,7 @@ def check_graph(graph: Any) -> Graph:
 
 @public
 def read_instance(path: str | os.PathLike[str]) -> Ising:
-    """Read an Ising, QUBO or MaxCut instance; its header, and of some formats the suffix, tell the format.
+    """Read an Ising, QUBO or MaxCut instance; its header or, for some formats, its suffix decides the format.
 
     * rudy, G-set, Biq Mac: ``n m``, then m lines ``i j w``, or ``i j``, with sites from 1. A MaxCut instance: J = -w,
       and ``maxcut_weight`` is the sum W of all weights, so that a cut of weight c has energy W - 2c.

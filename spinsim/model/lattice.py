@@ -26,7 +26,7 @@ from spinsim.packing import rows_fill_groups
 _BONDS_AT_ONCE: Final = 2**16  # that stay in a cache while they are hashed
 WAVE_BITS: Final = 64  # of cosines and sines behind the point, before they are rounded to float64
 _GUARD_BITS: Final = 64  # more while they are computed: enough for 2^31 steps
-_PI: Final = 0x3243F6A8885A308D313198A2E03707344  # with so many bits behind the point
+_PI: Final = 0x3243F6A8885A308D313198A2E03707344  # pi with 128 bits behind the point
 
 
 @public
@@ -88,7 +88,7 @@ class Lattice:
 
     @property
     def most_bonds(self) -> int:
-        """Number of bonds of all cells, those included that a boundary leaves out."""
+        """Number of bonds of all cells, including bonds that a boundary leaves out."""
         return prod(self.shape) * len(self.cell.bonds)
 
     @property
@@ -98,7 +98,7 @@ class Lattice:
 
     @property
     def joins_layers(self) -> bool:
-        """True if the bonds are those from every site to the site at the same place of the next layer of each axis."""
+        """True if bonds join every site to the site at the same place in the next layer along each axis."""
         return self.cell.is_rectangular
 
     @property
@@ -109,7 +109,7 @@ class Lattice:
 
     @property
     def rows_can_be_packed(self) -> bool:
-        """True if the lattice is site-packed whatever its replicas: its ``sides_are_even`` and rows fill groups."""
+        """True if the lattice is site-packed for any replicas: ``sides_are_even`` holds and rows fill groups."""
         return self.sides_are_even and rows_fill_groups(self.shape)
 
     def edges(self) -> npt.NDArray[np.int32]:
@@ -130,7 +130,7 @@ class Lattice:
             yield self._edges_of(some, None if present is None else present[some.start * bonds : some.stop * bonds])
 
     def _edges_of(self, layers: range, present: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.int32]:
-        """End sites of the bonds that begin in layers along the last axis, of which only those present exist."""
+        """End sites of the bonds that begin in layers along the last axis, restricted to the bonds ``present``."""
         *sides, last = self.shape
         layer = np.arange(0, prod(sides) * self.cell.sites, self.cell.sites, dtype=np.int32).reshape(sides[::-1])
         number = np.arange(layers.start, layers.stop).reshape(-1, *[1] * layer.ndim)
@@ -201,7 +201,7 @@ class Lattice:
         return np.ascontiguousarray(of_axis).reshape(self.shape[axis] * self.cell.sites, -1)
 
     def phases(self) -> list[tuple[npt.NDArray[np.int64], int]]:
-        """For each axis where its layers lie, (layers,), and of how many such parts the axis is long.
+        """Positions of the layers of each axis, (layers,), and its length, in the same integer units.
 
         The phase of a layer in the mode of the axis is 2 pi times the ratio of the two. The mode's wave vector is the
         axis's reciprocal vector over its number of cells, the smallest one that is perpendicular to all other axes.

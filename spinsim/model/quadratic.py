@@ -1,7 +1,7 @@
-"""A quadratic problem as its caller states it: the sum that is to be minimised, over spins or binary variables.
+"""A quadratic problem as its caller states it: a sum to be minimised, over spins or binary variables.
 
-An ``Ising`` is made of it, and made into it again: with the values, the labels and the kind of variables that were
-given, not with those that rounding to a quantum left of them.
+An ``Ising`` is made from it and converted back to it, with the values, the labels and the kind of variables that were
+given, not with values rounded to a quantum.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Quadratic:
         return self.labels or range(self.sites)
 
     def check(self, in_order: bool = False) -> Quadratic:
-        """The problem itself; ``in_order`` where the order of variables in a term is not the caller's."""
+        """Return the problem after a check; ``in_order`` means that the order of variables in a term is not given."""
         wrong = np.flatnonzero(~(np.abs(self.values) < LARGEST_VALUE))
         if len(wrong):
             ends = self.ends[wrong[0]].tolist()
@@ -83,7 +83,7 @@ class Quadratic:
         return self.ends[diagonal, 0], self.values[diagonal], self.ends[~diagonal], self.values[~diagonal]
 
     def added_up(self) -> tuple[Values, Ends, Values]:
-        """One linear value for each variable, then ends and value of each pair, as it was met first."""
+        """One linear value for each variable, then ends and value of each pair, in the order of first occurrence."""
         at, linear, ends, pairs = self.split()
         _, first, of_pair = np.unique(pair_numbers(ends, self.sites), return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
@@ -91,13 +91,13 @@ class Quadratic:
         return sums_at(at, linear, self.sites)[0], ends[first[order]], sums[order]
 
     def each_once(self) -> tuple[Ends, Values, int]:
-        """Ends and values of linear terms that are not 0, then of the pairs, none twice; the number of the former."""
+        """Ends and values of linear terms that are not 0, then of pairs, each once; the number of linear terms."""
         linear, ends, pairs = self.added_up()
         at = np.flatnonzero(linear)
         return np.concatenate([np.stack([at, at], axis=1), ends]), np.concatenate([linear[at], pairs]), len(at)
 
     def with_each_pair_once(self) -> Quadratic:
-        """This problem with one term for each pair: of several one bond is made, which costs less than several."""
+        """This problem with one term for each pair, as one bond costs less than several."""
         numbers = pair_numbers(self.ends, self.sites)
         if (numbers[1:] > numbers[:-1]).all():  # as of a dense matrix
             return self
@@ -129,9 +129,9 @@ class Quadratic:
         return replace(self, ends=changed, values=values, vartype=vartype, offset=offset, is_maxcut=False)
 
     def energies(self, states: npt.NDArray[np.int8]) -> Values:
-        """The value of each state (states, sites) with the constant, added up without rounding but of the result."""
+        """Value of each state (states, sites) with the constant; only the result of the sum is rounded."""
         blocks: list[Values] = []
-        of_sites = np.concatenate([states.T, np.ones((1, len(states)), np.int8)])  # which multiply linear terms
+        of_sites = np.concatenate([states.T, np.ones((1, len(states)), np.int8)])  # the ones multiply linear terms
         for first in range(0, len(self.values), _TERMS_AT_ONCE):
             one, other = self.ends[first : first + _TERMS_AT_ONCE].T
             other = np.where(one == other, self.sites, other)
@@ -146,7 +146,7 @@ class Quadratic:
 
 
 def one_half(ends: Ends, values: Values) -> tuple[Ends, Values] | None:
-    """Entries of a matrix with each pair once; None where some pairs stand in both halves that are no mirror images."""
+    """Entries of a matrix with each pair once; None where halves share pairs but are not mirror images."""
     is_lower = ends[:, 0] > ends[:, 1]
     numbers, side = pair_numbers(ends, int(ends.max(initial=0)) + 1), []
     for half in (ends[:, 0] < ends[:, 1], is_lower):
@@ -165,7 +165,7 @@ def pair_numbers(ends: Ends, sites: int) -> npt.NDArray[np.int64]:
 
 
 def sums_at(at: npt.NDArray[np.int64], values: Values, places: int) -> tuple[Values, bool]:
-    """The sum of the values at each place, rounded once, whatever their order; and True if any was rounded."""
+    """The sum of the values at each place, rounded once, whatever their order; and True if any sum was rounded."""
     sums = np.bincount(at, values, places).astype(np.float64)  # of nothing, bincount returns integers
     several = np.flatnonzero(np.bincount(at, minlength=places) > 1)
     largest = float(np.abs(values).sum())
@@ -185,7 +185,7 @@ def _total(offset: float, *parts: Values) -> float:
 
 
 def number_in(value: object, name: str, *labels: object) -> float:
-    """A value as a float; refusals call it by a name and the labels of its term, if it has any."""
+    """A value as a float; errors refer to it by ``name`` and the labels of its term, if it has any."""
     if type(value) is float:
         return value
     try:
@@ -212,7 +212,7 @@ _DEEPEST: Final = 100  # tuples within each other
 
 
 def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
-    """Different hashable labels of the sites in order, 0, 1, 2, ... for None: a ``range`` of whole numbers in a row."""
+    """Distinct hashable labels of the sites in order, 0, 1, 2, ... for None; consecutive numbers become a ``range``."""
     if labels is None:
         return range(sites)
     if isinstance(labels, range) and len(labels) == sites and labels.step == 1:
@@ -227,7 +227,7 @@ def as_labels(labels: Any, sites: int) -> range | tuple[Hashable, ...]:
         raise InputError(f"{len(names)} labels do not fit {sites} sites: give one label for each site")
     try:
         are_different = len(set(names)) == len(names)
-    except TypeError:  # told below
+    except TypeError:  # reported below
         are_different = False
     if not are_different:
         known: dict[Hashable, int] = {}
@@ -252,7 +252,7 @@ def _check_depth(label: tuple[Any, ...]) -> None:
 
 
 def site_of(known: dict[Hashable, int], label: Any) -> int:
-    """The site of a label, which gets the next one where it is new; it is added to those known."""
+    """The site of a label; a new label gets the next site and is added to ``known``."""
     try:
         return known.setdefault(label, len(known))
     except TypeError as error:
@@ -295,7 +295,7 @@ def label_text(label: Hashable) -> str:
 
 
 def label_in(text: str) -> Hashable:
-    """The label that ``label_text`` made a text of; of one without a form in JSON what Python showed."""
+    """The label from a text of ``label_text``; for a label without a form in JSON, the text that Python showed."""
     try:
         return label_of(json.loads(text))
     except (ValueError, RecursionError) as error:
@@ -303,7 +303,7 @@ def label_in(text: str) -> Hashable:
 
 
 def label_word(label: Hashable) -> str:
-    """A label as people write it: a text of one word as it is, others as JSON, which tells them apart."""
+    """A label as people write it: a text of one word as it is, others as JSON, so that labels stay distinct."""
     if type(label) is str and _WORD.fullmatch(label):
         try:
             json.loads(label)

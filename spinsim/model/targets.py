@@ -61,9 +61,9 @@ def _bound(model: Ising, sample: int) -> float:
 def reached(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """True where energies of the Ising model meet targets: cuts as large, energies as low, or better.
 
-    Values count as equal that differ by less than rounding may have made: that of the problem to the quantum, and that
-    of whoever computed the target, who may add the same numbers up in another order. Whole numbers are compared
-    exactly; ``check_targets`` refuses targets of problems whose sums of whole numbers are rounded.
+    Values count as equal if they differ by less than rounding: rounding of the problem to the quantum, and rounding of
+    the target, which may come from sums in another order. Whole numbers are compared exactly; ``check_targets`` refuses
+    targets of problems whose sums of whole numbers are rounded.
 
     Energies (samples, ...) are without the constant, targets (samples,) or (1,) in the problem's own terms.
     """
@@ -76,7 +76,7 @@ def reached(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.N
 
 
 def _is_whole(model: Ising) -> bool:
-    """Return whether all values and the constant are whole numbers as they were given."""
+    """Return True if all values and the constant were given as whole numbers."""
     if model.problem is None:
         return model.quantum >= 1 and model.offset == np.rint(model.offset)
     given = model.problem.values
@@ -90,7 +90,7 @@ def _is_exact(model: Ising) -> bool:
 
 
 def _rounding(model: Ising) -> float:
-    """Largest difference of two computations of one energy with its constant; less than levels are, where known."""
+    """Largest difference of two computations of one energy with its constant; below that of levels, where known."""
     if model.once(_is_whole) and model.once(_is_exact):
         return 0.0
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight

@@ -10,8 +10,8 @@ periodic in time, the disorder J the same in every slice. It is the weight of a 
 Gamma = -ln tanh(k) / (2 k), with the step in time k, the unit of energy that of J; k times the number of slices is the
 inverse temperature. Source: M. Suzuki, Prog. Theor. Phys. 56, 1454 (1976).
 
-A is the energy of a classical model of one dimension more, which is what ``trotter`` makes: k is its inverse
-temperature. In the general form space and time have couplings of their own: with the step in time
+A is the energy of a classical model of one dimension more, which ``trotter`` makes; k is its inverse temperature. In
+the general form space and time have couplings of their own: with the step in time
 Delta tau = beta / slices the weight is exp(- K_s E_s - K_tau E_tau), where E_s is the energy in space and
 E_tau = - sum of s(tau) s(tau + 1), K_s = Delta tau and K_tau = -ln tanh(Gamma Delta tau) / 2.
 
@@ -38,7 +38,7 @@ from spinsim.model.lattice import Lattice, lattice_in_time
 Floats = npt.NDArray[np.float64]
 
 LEAST_GAMMA_STEP: Final = 1e-9  # Gamma Delta tau below which no spin would turn against its neighbours in time
-MOST_GAMMA_STEP: Final = 10.0  # above which neighbours in time would not know of each other
+MOST_GAMMA_STEP: Final = 10.0  # above which neighbours in time would not interact
 LEAST_STEP: Final = 1e-9  # in time, of the isotropic form, below which neither space nor time would order anything
 MOST_STEP: Final = 10.0  # above which no spin would turn against its neighbours in time
 _MOST_STEP: Final = 1e60  # in time, of the general form: errors of specific heats hold the fourth power of beta
@@ -102,7 +102,7 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
 
 
 def first_slice(model: Ising) -> Ising:
-    """Returns the model in space from which ``trotter`` has made one of space and time, as a graph: its first slice."""
+    """Return the model in space from which ``trotter`` made a model of space and time: its first slice, as a graph."""
     first = model.graph.world_lines()[:, 0]
     number = np.full(model.sites, -1)
     number[first] = np.arange(len(first))
@@ -112,7 +112,7 @@ def first_slice(model: Ising) -> Ising:
 
 
 def _of_graph(space: Graph, slices: int) -> Graph:
-    """Bonds of space slice by slice, those of a bond together, then bonds in time."""
+    """Bonds in space, each bond in all slices in turn, then bonds in time."""
     time = np.arange(slices)
     in_space = space.edges[:, None].astype(np.int64) * slices + time[:, None]
     first = np.arange(space.sites)[:, None] * slices
@@ -139,7 +139,7 @@ def _couplings_on_lattice(space: Ising, lattice: Lattice) -> npt.NDArray[Any]:
 
 
 def _terms(space: Ising, graph: Graph, slices: int) -> npt.NDArray[np.uint8]:
-    """Returns the term of each bond: 0 in space, 1 in time."""
+    """Return the term of each bond: 0 in space, 1 in time."""
     if graph.lattice is None:
         return np.repeat(np.array([0, 1], np.uint8), [space.bonds * slices, space.sites * slices])
     assert space.lattice is not None  # noqa: S101  (else there is no lattice in time)
@@ -161,7 +161,7 @@ class Points:
     axis: str  # quantity along the ladder: ``k`` in the isotropic form, ``gamma`` or ``beta`` in the general one
     slices: int  # in time
     gamma: Floats  # transverse field, in the unit of the couplings
-    beta: Floats  # inverse temperature, in its inverse
+    beta: Floats  # inverse temperature, in the inverse of that unit
     k: Floats  # step in time, which is the coupling K_s of space, likewise
     k_time: Floats  # coupling K_tau of neighbours in time
 
@@ -194,7 +194,7 @@ class Points:
 
 
 def isotropic(k: Floats, slices: int) -> Points:
-    with np.errstate(over="ignore"):  # what is too large is refused as a temperature 1 / k
+    with np.errstate(over="ignore"):  # k that is too large is refused as a temperature 1 / k
         return Points("k", slices, np.asarray(-np.log(np.tanh(k)) / (2 * k)), k * slices, k, k)
 
 

@@ -1,4 +1,4 @@
-"""The batch of configurations that a user's observable is given."""
+"""Batch of configurations that is passed to a user's observable."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from spinsim.model.ising import Ising
 
 @dataclass(frozen=True)
 class Batch:
-    """The configurations of one moment, which a user's function is given; its arrays are the function's own.
+    """Configurations of one moment, passed to a user's function, which may change the arrays.
 
     Attributes:
         spins: ``int8``, +1 and -1, with the axes ``axes``; an array of NumPy on a CPU, of CuPy on a GPU.
-        axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; of quantum runs ``k``,
-            ``gamma`` or ``beta`` in the place of temperatures, of anneals ``sample``, ``replica``, ``site``.
+        axes: Names of the axes of ``spins``: ``sample``, ``copy``, ``temperature``, ``site``; for quantum runs ``k``,
+            ``gamma`` or ``beta`` instead of ``temperature``; for anneals ``sample``, ``replica``, ``site``.
         model: Model that is simulated.
-        xp: The module of its arrays, ``numpy`` or ``cupy``.
-        beta: Inverse temperature of each place of a ladder, (places,), or of both terms of the energy of each, (places,
-            2); of anneals the present one.
-        seed: Of the run.
-        number: Of the measurement; with the seed it tells random numbers of different measurements apart.
+        xp: Module of the arrays, ``numpy`` or ``cupy``.
+        beta: Inverse temperature of each place of a ladder, (places,), or of both terms of the energy at each place,
+            (places, 2); for anneals the present one.
+        seed: Seed of the run.
+        number: Number of the measurement; with the seed it gives each measurement its own random numbers.
     """
 
     spins: Any
@@ -37,7 +37,7 @@ class Batch:
 
     @property
     def grid(self) -> Any:
-        """The spins with the axes of the lattice in the place of that of sites, x last.
+        """The spins with the axes of the lattice instead of the axis of sites, x last.
 
         Raises:
             InputError: where the model has no lattice of one site a cell.

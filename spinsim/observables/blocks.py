@@ -1,6 +1,6 @@
-"""Magnetisations and overlaps of blocks of a lattice at every scale, as functions that ``measure`` takes.
+"""Magnetisations and overlaps of blocks of a lattice at every scale, as functions for ``measure``.
 
-``--measure spinsim.observables.blocks:block_magnetization`` has a run measure the first of them; in Python
+``--measure spinsim.observables.blocks:block_magnetization`` makes a run measure the first of them; in Python
 ``measure={"m_b": block_magnetization, "q_b": block_overlap}``. Blocks of b x b x ... sites, b = 1, 2, 4, ..., tile the
 lattice from its first site on, as long as b divides all sides; each scale is made from the sums of the one before.
 Averages <m_b^2> and <m_b^4> over blocks give Binder's cumulant 1 - <m_b^4> / (3 <m_b^2>^2) of every scale from one run.
@@ -18,7 +18,7 @@ from spinsim.observables.distances import overlaps_of_copies
 
 
 def block_magnetization(batch: Batch) -> Any:
-    """Second and fourth powers of the magnetisations a site of blocks, averaged over the blocks of a configuration.
+    """Second and fourth powers of block magnetisations per site, averaged over the blocks of a configuration.
 
     Returns ``float64`` (..., scales, 2): scale k has blocks of 2^k sites a side, the last axis the powers 2 and 4. The
     model must have a lattice of one site a cell.
@@ -27,16 +27,16 @@ def block_magnetization(batch: Batch) -> Any:
 
 
 def block_overlap(batch: Batch) -> Any:
-    """The same of q(x) = s(x) s'(x) of two copies; raises InputError for one copy alone.
+    """Second and fourth powers of block overlaps likewise, with q(x) = s(x) s'(x) of two copies.
 
-    Each copy (or replica, axis 1) is paired with the next one and the last with the first, as in
-    ``distances.overlap_correlation``.
+    One copy alone raises InputError. Each copy (or replica, axis 1) is paired with the next one and the last with the
+    first, as in ``distances.overlap_correlation``.
     """
     return _by_scale(batch, overlaps_of_copies(batch.grid, batch.xp, "block_overlap needs"))
 
 
 def _by_scale(batch: Batch, values: Any) -> Any:
-    """Averages over blocks of the powers of sums of values (..., sides) of +1 and -1, a site."""
+    """Averages over blocks of the powers of block sums per site, for values (..., sides) of +1 and -1."""
     lattice, xp = batch.model.embedding, batch.xp
     assert lattice is not None  # noqa: S101  (it has a grid)
     dimension = lattice.dimension

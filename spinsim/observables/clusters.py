@@ -1,14 +1,15 @@
-"""Clusters of configurations, as functions that ``measure`` takes: improved estimators, percolation, sizes.
+"""Clusters of configurations, as functions for ``measure``: improved estimators, percolation, sizes.
 
-``--measure spinsim.observables.clusters:wrapping`` has a run measure the last of these of Fortuin-Kasteleyn clusters:
+``--measure spinsim.observables.clusters:wrapping`` makes a run measure the last of these, of Fortuin-Kasteleyn
+clusters:
 
     improved_magnetization_squared    improved_correlation    largest_cluster    cluster_sizes    wrapping
 
-Open bonds are drawn anew for each measurement, from the same stream as those of moves but with numbers of their own
+Open bonds are drawn anew for each measurement, from the same stream as bonds of moves but with separate numbers
 (engine/moves/fortuin_kasteleyn/clusters.py), so that measuring changes no trajectory. ``overlap_largest_cluster``,
-``overlap_cluster_sizes`` and ``overlap_wrapping`` are the same of the clusters that Houdayer moves exchange: neighbours
-at which the overlap of two copies is equal. Each copy (or replica, axis 1) is paired with the next one and the last
-with the first. On a GPU clusters are found there (clusters_cuda.py).
+``overlap_cluster_sizes`` and ``overlap_wrapping`` describe the clusters that Houdayer moves exchange: neighbours with
+equal overlap of two copies. Each copy (or replica, axis 1) is paired with the next one and the last with the first.
+Clusters of spins on a GPU are found there (clusters_cuda.py).
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from spinsim.observables.distances import by_distance, overlaps_of_copies
 from spinsim.packing import LANES, pack
 
 Array = npt.NDArray[Any]
-MEASURED: Final = 3  # kind of open bonds that no move uses, beside those of the moves
+MEASURED: Final = 3  # kind of open bonds for measurements, which no move uses
 KINDS: Final = 4
 
 
 def improved_magnetization_squared(batch: Batch) -> Array:
     """Mean of m^2 over all flips of the Fortuin-Kasteleyn clusters: (M_0^2 + sum over clusters of M_c^2) / N^2.
 
-    M_c is the sum of the spins of a cluster, M_0 that of the cluster with the ghost of fields. Its average is that of
-    m^2, with smaller errors at high temperatures; of a ferromagnet in zero field N times it is the susceptibility
-    times the temperature (U. Wolff, Nucl. Phys. B 334, 581 (1990)).
+    M_c is the sum of the spins of a cluster, M_0 that of the cluster with the ghost of fields. The average equals that
+    of m^2, with smaller errors at high temperatures. For a ferromagnet in zero field, N times the average is the
+    susceptibility times the temperature (U. Wolff, Nucl. Phys. B 334, 581 (1990)).
     """
     return _of_fortuin_kasteleyn(batch)[0] / batch.model.sites**2
 
@@ -47,13 +48,13 @@ def improved_magnetization_squared(batch: Batch) -> Array:
 def improved_correlation(batch: Batch) -> Array:
     """Mean of ``distances.spin_correlation`` over all flips of the Fortuin-Kasteleyn clusters.
 
-    Sites of one cluster have the product of their spins, all others 0: for a ferromagnet the share of pairs that a
-    cluster joins. At distances beyond the correlation length its errors are far smaller (U. Wolff, as above). Shape
-    and errors raised are those of ``spin_correlation``.
+    Two sites of one cluster contribute the product of their spins, all other pairs 0. For a ferromagnet the result is
+    the share of pairs within a cluster. At distances beyond the correlation length errors are far smaller (U. Wolff, as
+    above). Shape and errors raised are those of ``spin_correlation``.
     """
     grid, xp = batch.grid, batch.xp
     labels = _of_fortuin_kasteleyn(batch, labels=True)[4]
-    labelled = grid * (1 + xp.asarray(labels)).reshape(grid.shape)  # so that one array has the label and the spin
+    labelled = grid * (1 + xp.asarray(labels)).reshape(grid.shape)  # one array has the label and the spin
 
     def product(here: Any, other: Any) -> Any:
         return xp.sign(here) * xp.sign(other) * (abs(here) == abs(other))
@@ -68,7 +69,7 @@ def largest_cluster(batch: Batch) -> Array:
 
 
 def cluster_sizes(batch: Batch) -> Array:
-    """Numbers of Fortuin-Kasteleyn clusters of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
+    """Numbers of Fortuin-Kasteleyn clusters of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of the largest size)."""
     return _of_fortuin_kasteleyn(batch)[2]
 
 
@@ -83,7 +84,7 @@ def overlap_largest_cluster(batch: Batch) -> Array:
 
 
 def overlap_cluster_sizes(batch: Batch) -> Array:
-    """Numbers of clusters of equal overlap of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of a site's number)."""
+    """Numbers of clusters of equal overlap of sizes 1, 2 to 3, 4 to 7, ..., int64 (..., bits of the largest size)."""
     return _of_overlaps(batch)[2]
 
 
@@ -93,7 +94,7 @@ def overlap_wrapping(batch: Batch) -> Array:
 
 
 def _on_gpu(batch: Batch, steps: npt.NDArray[np.int8]) -> ModuleType | None:
-    """The module that finds clusters where the spins are, if that is a GPU."""
+    """The module that finds clusters on the GPU of the spins; None if the host finds them."""
     if batch.xp is np:
         return None
     from spinsim.observables import clusters_cuda
@@ -111,7 +112,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False, labels: bool = Fals
     """Values of ``describe`` for each configuration, with the axes of the batch without sites."""
     model, state = batch.model, batch.spins.shape[:-1]
     bonds, steps = model.once(bonds_of), _steps(model, wraps)
-    counted = model.bonds if wraps else len(bonds.number)  # the ghost is nowhere
+    counted = model.bonds if wraps else len(bonds.number)  # the ghost has no position
     steps, ends = steps[bonds.number[: len(steps)]], bonds.ends[:counted]
     beta = np.asarray(batch.beta, np.float64)
     by_term = beta[..., None] if beta.ndim < 2 else beta
@@ -124,7 +125,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False, labels: bool = Fals
     flat = _on_host(batch).reshape(state[0], -1, model.sites)
     words = pack(flat.transpose(0, 2, 1))
     words_of = (np.empty((rows, WIDE), np.uint64)[:, :2] for rows in (model.sites + 1, len(bonds.number)))
-    up, opened = words_of  # of the type that moves have, for which there is machine code
+    up, opened = words_of  # same type as in moves, for which machine code exists
     described = _room(flat.shape[:2], model.sites, steps.shape[1], labels)
     key = rng.split_seed(batch.seed)
     up[model.sites] = ~np.uint64(0)
@@ -140,7 +141,7 @@ def _of_fortuin_kasteleyn(batch: Batch, wraps: bool = False, labels: bool = Fals
 
 
 def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
-    """The same of clusters of equal overlap, over bonds whose coupling is not 0."""
+    """Values of ``describe`` likewise for clusters of equal overlap, over bonds whose coupling is not 0."""
     model, state = batch.model, batch.spins.shape[:-1]
     ends, steps = model.graph.edges, _steps(model, wraps)
     if cuda := _on_gpu(batch, steps):
@@ -160,7 +161,7 @@ def _of_overlaps(batch: Batch, wraps: bool = False) -> tuple[Array, ...]:
 
 
 def _room(shape: tuple[int, ...], sites: int, axes: int, labels: bool = False) -> tuple[Array, ...]:
-    """Arrays that ``describe`` fills in: squares, largest, sizes, wrapped and, where they are wanted, labels."""
+    """Arrays that ``describe`` fills in: squares, largest, sizes, wrapped and, if wanted, labels."""
     sizes = np.zeros((*shape, sites.bit_length()), np.int64)
     of_sites = np.zeros((*shape, sites if labels else 0), np.int32)
     return np.zeros(shape), np.zeros(shape, np.int64), sizes, np.zeros((*shape, axes), np.int64), of_sites
@@ -179,13 +180,13 @@ def _steps(model: Ising, wraps: bool) -> npt.NDArray[np.int8]:
 
 @part
 def settle(label, parent, moved, path):  # type: ignore[no-untyped-def]
-    """The root of a label, on which all labels on the way hang then; ``path`` is room."""
+    """Return the root of a label, and attach all labels on the way to it; ``path`` is scratch space."""
     count = 0
     while parent[label] != label:
         path[count] = label
         label = parent[label]
         count += 1
-    for back in range(count - 1):  # the last one hangs on the root already
+    for back in range(count - 1):  # the last one is attached to the root already
         below, above = path[count - 2 - back], path[count - 1 - back]
         for a in range(moved.shape[1]):
             moved[below, a] += moved[above, a]
@@ -195,21 +196,21 @@ def settle(label, parent, moved, path):  # type: ignore[no-untyped-def]
 
 @kernel
 def describe(opened, ends, steps, spins, squares, largest, sizes, wrapped, labels):  # type: ignore[no-untyped-def]
-    """Add up what is known of the clusters of each configuration.
+    """Add up the properties of the clusters of each configuration.
 
-    Labels form trees; each label knows its displacement from its parent, so that a bond within a tree whose ends are
-    not where the bond says closes a loop around the lattice (J. Machta et al., Phys. Rev. E 54, 1332 (1996)).
+    Labels form trees; each label knows its displacement from its parent. A bond within a tree closes a loop around the
+    lattice if its ends are not apart by its step (J. Machta et al., Phys. Rev. E 54, 1332 (1996)).
 
     Args:
         opened: Open bonds, a bit for each configuration, uint64 (bonds, 2).
-        ends: Sites that each joins, (bonds, 2); the ghost has the number of sites.
-        steps: Displacement along each, (bonds, axes), where there is no ghost; else without axes.
-        spins: Of the configurations, int8 (configurations, sites).
+        ends: Sites that each bond joins, (bonds, 2); the ghost has the number of sites.
+        steps: Displacement along each bond, (bonds, axes), where there is no ghost; else without axes.
+        spins: Spins of the configurations, int8 (configurations, sites).
         squares: Sums of squares of the sums of spins, (configurations,).
         largest: Sites of the largest cluster, likewise.
         sizes: Clusters by the bits of their size, (configurations, bits).
-        wrapped: Axes along which one wraps, (configurations, axes).
-        labels: Set to a site of each site's cluster, the same for all of them, (configurations, sites), or empty.
+        wrapped: 1 for axes along which a cluster wraps, (configurations, axes).
+        labels: Set to one site of each site's cluster, the same for all its sites, (configurations, sites), or empty.
     """
     sites, axes = spins.shape[1], steps.shape[1]
     parent, moved = np.empty(sites + 1, np.int64), np.empty((sites + 1, axes), np.int64)

@@ -26,7 +26,7 @@ DESCRIBING: Final = 1024  # threads of a block, at most
 SITES_A_THREAD: Final = 16
 MOST_AXES: Final = 4
 AT_ONCE: Final = 2**28  # spins and bonds of configurations that are described together
-PLACE_BITS: Final = 63  # of the displacements of a site along all axes
+PLACE_BITS: Final = 63  # bits for the displacements of a site along all axes
 JOINED: Final = struct_type(
     ends=ADDRESS, steps=ADDRESS, count=np.uint32, sites=np.uint32, columns=np.uint32, stride=np.uint32,
     axes=np.uint32, bits=np.uint32,
@@ -39,9 +39,10 @@ INSTANCES: Final[Instances] = tuple((FILE, instance("describe_clusters", wraps))
 
 
 def serves(steps: npt.NDArray[np.int8], sites: int, count: int) -> bool:
-    """Return True if a GPU finds clusters of so many configurations a sample.
+    """Return True if a GPU can find clusters of ``count`` configurations a sample.
 
-    Displacements along all axes, as many as sites at most, must fit into a number; CuPy packs fewer than 2^31 bits.
+    Displacements along all axes, each at most the number of sites, must fit into a number; CuPy packs fewer than 2^31
+    bits.
     """
     axes = steps.shape[1]
     fits = not axes or bool(axes <= MOST_AXES and sites.bit_length() < PLACE_BITS // axes)
@@ -60,8 +61,8 @@ class Clusters:
         batch: The configurations.
         flat: Their spins or overlaps, int8 on the device (samples, configurations, sites).
         ends: Sites that each bond joins, (bonds, 2); the ghost has the number of sites.
-        steps: Displacement along each, (bonds, axes), without axes where wrapping is not looked for.
-        labels: If labels of sites are wanted.
+        steps: Displacement along each bond, (bonds, axes), without axes where wrapping is not looked for.
+        labels: True if labels of sites are wanted.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Clusters:
         )  # fmt: skip
 
     def describe(self, first: int, opened: Any) -> None:
-        """Describe some samples from one on, whose open bonds are words (samples, configurations, columns)."""
+        """Describe samples from ``first`` on, with open bonds as words (samples, configurations, columns)."""
         samples, stride, columns = opened.shape
         _, count, sites = self._flat.shape
         squares, largest, sizes, wrapped, labels = (one[first : first + samples] for one in self.results)
@@ -113,9 +114,9 @@ def of_fortuin_kasteleyn(
     batch: Batch, bonds: Bonds, counted: int, beta: npt.NDArray[np.float64], steps: npt.NDArray[np.int8], when: int,
     labels: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Values that ``describe`` of clusters.py finds of the first ``counted`` bonds, (samples, configurations, ...).
+    """Values of ``describe`` of clusters.py for the first ``counted`` bonds, (samples, configurations, ...).
 
-    ``beta`` (configurations, terms) is in quanta; ``when`` and the seed of the batch tell which random numbers to draw.
+    ``beta`` (configurations, terms) is in quanta; ``when`` and the seed of the batch select the random numbers.
     """
     samples = len(batch.spins)
     flat = batch.spins.reshape(samples, -1, batch.model.sites)
@@ -165,9 +166,9 @@ def drawn_bonds(spins: Any, first: int, bonds: Bonds, beta: npt.NDArray[np.float
 def of_overlaps(
     batch: Batch, overlaps: Any, there: npt.NDArray[np.bool_], steps: npt.NDArray[np.int8]
 ) -> tuple[Any, ...]:
-    """Values of clusters of equal overlap, int8 (samples, configurations, sites), over bonds that are there.
+    """Values for clusters of equal overlap, int8 (samples, configurations, sites), over the bonds that exist.
 
-    ``there`` is (1 or samples, bonds).
+    ``there`` marks these bonds, (1 or samples, bonds).
     """
     ends = batch.model.graph.edges
     clusters = Clusters(batch, overlaps, ends, steps)

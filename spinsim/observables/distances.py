@@ -1,6 +1,6 @@
-"""Correlations by distance along each axis of a lattice, as functions that ``measure`` takes.
+"""Correlations by distance along each axis of a lattice, as functions for ``measure``.
 
-``--measure spinsim.observables.distances:spin_correlation`` has a run measure the first of them; in Python
+``--measure spinsim.observables.distances:spin_correlation`` makes a run measure the first of them; in Python
 ``measure={"G": spin_correlation, "C4": overlap_correlation}``. Distances go from 0 to half of the longest side L; on
 open lattices the pairs of sites that exist are averaged over.
 """
@@ -26,10 +26,10 @@ def spin_correlation(batch: Batch) -> Any:
 
 
 def overlap_correlation(batch: Batch) -> Any:
-    """Four-point correlation C4(r), the average over sites x of q(x) q(x + r e), q(x) being two copies' product.
+    """Four-point correlation C4(r), the average over sites x of q(x) q(x + r e), with q(x) = s(x) s'(x) of two copies.
 
-    Each copy (or replica, axis 1) is paired with the next one and the last with the first: pairs of three copies or
-    more are all different, of two copies both numbers are the same. As ``spin_correlation`` otherwise.
+    Each copy (or replica, axis 1) is paired with the next one and the last with the first. Three copies or more give
+    different pairs, two copies give the same pair twice. Otherwise as ``spin_correlation``.
 
     Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), arXiv:0811.2864.
     """
@@ -37,7 +37,7 @@ def overlap_correlation(batch: Batch) -> Any:
 
 
 def overlaps_of_copies(spins: Any, xp: ModuleType, needing: str) -> Any:
-    """Return q = s s' of each copy (axis 1) and the next, the last and the first; one alone raises InputError."""
+    """Return q = s s' of each copy (axis 1) and the next, the last and the first; one copy raises InputError."""
     if spins.shape[1] < 2:
         raise InputError(f"{needing} two copies of each configuration: give replicas 2 or more")
     return spins * xp.roll(spins, -1, axis=1)

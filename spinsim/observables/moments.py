@@ -1,8 +1,8 @@
 """Moments, which are averaged over time, copies and samples, from terms that a run adds up.
 
-In a field the averages of m and q do not vanish, and susceptibilities are connected: what a sample has on average is
-taken off within each sample, never off the average over samples. Products of such averages are taken from different
-copies, which are independent, so that they are free of bias however long the autocorrelation time is.
+In a field the averages of m and q do not vanish, and susceptibilities are connected: averages are subtracted within
+each sample, never from the average over samples. Products of such averages come from different, independent copies, so
+that they are free of bias however long the autocorrelation time is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOMENTS: Final = {
     **dict.fromkeys(_OTHERS, False),
     **dict.fromkeys(_OTHERS_OF_PAIRS, True),
 }
-"""Every moment by name, those that records of quantities name and others, and whether it is one of pairs of copies."""
+"""Every moment by name, from records of quantities or added here; true for moments of pairs of copies."""
 
 
 VARIANCES: Final = {
@@ -38,18 +38,18 @@ VARIANCES: Final = {
     "(|m| - <|m|>)^2": ("|m|", "m^2"),
     "(H - <H>)^2": ("H", "H^2"),
 }
-"""Terms whose averages make the variance of a number: that number and its square."""
+"""Terms whose averages give each variance: a quantity and its square."""
 _ALWAYS_FOLLOWED: Final = ("energy", "e_s", "q^2", "q_link")
-"""Terms by which a run is judged, beside those that errors of observables ask for."""
+"""Terms by which a run is judged, in addition to those that errors of observables need."""
 
 _OF_ENERGY: Final = {"energy", "E^2", "E^4", "connected q^2"}
-"""Terms that have no sums over energy: powers of it, and what would take weights of four copies."""
+"""Terms without sums over energy: powers of the energy, and a term that would need weights of four copies."""
 
 
 class Ladder(NamedTuple):
-    """The places of a ladder, with what models of space and time need of them."""
+    """Places of a ladder, with fields and couplings that models of space and time need."""
 
-    places: int  # how many
+    places: int  # number of places
     gamma: Array = np.empty(0)  # transverse field at each place, (places,); empty for space alone
     k_time: Array = np.empty(0)  # coupling of neighbours in time, likewise
 
@@ -60,14 +60,14 @@ def correlation_name(number: int, even: bool = False) -> str:
 
 
 def reduced_run(model: Ising, measured: Choice, ladder: Ladder) -> Reduced:
-    """Return what a run adds up so that every observable that it has follows, with its autocorrelation."""
+    """Return the sums of a run from which all its observables follow, with their autocorrelation."""
     records, times, even = observables(model, measured), measured.wanted.times, measured.wanted.even
     wanted = dict.fromkeys(_ALWAYS_FOLLOWED)
     wanted |= dict.fromkeys(term for name in moments_of(records) for term in VARIANCES.get(name, (term_name(name),)))
     wanted |= dict.fromkeys(
         correlation_name(k, of_bonds) for of_bonds in (False, True)[: 1 + even] for k in range(len(times))
     )
-    wanted["q^4"] = None  # with q^2 it tells how many independent overlaps P(q) comes from, in a field too
+    wanted["q^4"] = None  # with q^2 it gives the number of independent overlaps in P(q), in a field too
     if even and measured.copies > 1:
         wanted["q_link in space"] = None
     followed = {term_name(name) for name in series_of(records)}
@@ -116,7 +116,7 @@ def _known_terms(model: Ising, measured: Choice, ladder: Ladder) -> dict[str, Te
 
 
 def _energies_in_time(sites: int, ladder: Ladder) -> dict[str, Term]:
-    """Return the terms of the energy of space and of the quantum model, which correlations in time make of the action.
+    """Return the terms of the energy of space and of the quantum model, from the action and correlations in time.
 
     e_s is the action without its bonds in time, and H = e_s - Gamma (cosh(2 K_tau) - C(1) sinh(2 K_tau)).
     """

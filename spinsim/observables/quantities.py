@@ -1,7 +1,7 @@
-"""Quantities that runs on a ladder measure, a record each, from which rows, series, results and terms follow.
+"""Quantities that runs on a ladder measure, one record each; rows, series, results and terms follow from it.
 
-To add one is to add its record here, to have both devices count it (``engine/measuring/``) and to say in the result's
-docstring what it is (``jobs/ladder/result.py``).
+To add a quantity, add its record here, count it on both devices (``engine/measuring/``) and describe it in the
+docstring of the result (``jobs/ladder/result.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COPY, PAIR = "copy", "copy_pair"  # axes of quantities of every copy, and of eve
 
 
 def bonds_of_slices(model: Ising) -> int:
-    """Returns how many bonds in space all slices have."""
+    """Return the number of bonds in space of all slices, at least 1."""
     return max(1, model.graph.slices * len(model.graph.bonds_in_space()))
 
 
@@ -31,17 +31,17 @@ def square_of_sites(model: Ising) -> int:
 
 
 def powers_of_slices(power: int, model: Ising) -> int:
-    """Returns the sum over slices of a power of a slice's sites."""
+    """Return the sum over slices of a power of a slice's sites."""
     return int(model.graph.slices * (model.sites // model.graph.slices) ** power)
 
 
 def in_space(model: Ising) -> Lattice | None:
-    """Returns the lattice on which a model lies in space, without time; None where it lies on none."""
+    """Return the lattice on which a model lies in space, without time; None where it lies on none."""
     return space_of(model.embedding) if model.embedding and model.graph.slices > 1 else model.embedding
 
 
 def longest_axes(model: Ising) -> tuple[int, ...]:
-    """Returns the axes of the largest length in space, as modes number them; none without a lattice."""
+    """Return the axes of the largest length in space, as modes number them; none without a lattice."""
     space = in_space(model)
     if space is None or model.embedding is None:
         return ()
@@ -50,12 +50,12 @@ def longest_axes(model: Ising) -> tuple[int, ...]:
 
 
 def in_field(model: Ising) -> bool:
-    """Returns whether fields break the symmetry of all spins' reversal, so that averages of m and q need not vanish."""
+    """Return True if fields break the symmetry under a flip of all spins, so that <m> and <q> need not vanish."""
     return model.uniform_field != 0
 
 
 def is_uniform(model: Ising) -> bool:
-    """Returns whether translations change nothing: one coupling and one field on a periodic lattice."""
+    """Return True if translations change nothing: one coupling and one field on a periodic lattice."""
     periodic = model.lattice is not None and model.lattice.periodic
     return periodic and model.uniform_field is not None and model.uniform_coupling is not None
 
@@ -63,38 +63,38 @@ def is_uniform(model: Ising) -> bool:
 class Quantity(NamedTuple):
     """A quantity of every copy, or pair of copies, at every place of a ladder."""
 
-    name: str  # of its series in files and of the attribute of results
+    name: str  # name of its series in files and of its attribute in results
     words: str  # its formula in words
     source: str = ""  # field of ``LadderMeasurement`` or of its ``correlations`` that holds it; empty for its own name
-    element: int | None = None  # position along the last axis of that, if it is one of several there
+    element: int | None = None  # position along the last axis of that field, if the field holds several quantities
     per: str = COPY  # ``copy`` or ``copy_pair``, the axis between samples and places
     counts: str | type = "sites"
-    """``sites`` or ``bonds`` where it is a number of these at most, for integers as wide as these need; else a type."""
+    """``sites`` or ``bonds`` if it is an integer up to their number, which sets the width; else a type."""
     axis: str = ""  # its last axis, behind the places, if it has one
-    unit: str = "1"  # of its values
-    needs: tuple[str, ...] = ()  # what a run must have for it to be measured, see ``Choice.quantities``
+    unit: str = "1"  # unit of its values
+    needs: tuple[str, ...] = ()  # conditions for a run to measure it, see ``Choice.quantities``
     words_in_time: str = ""  # its formula in models of space and time, where that is another one
-    moments: tuple[str, ...] = ()  # names of averages of x, |x|, x^2 and x^4, x being it over ``full``; empty for none
+    moments: tuple[str, ...] = ()  # names of averages of x, |x|, x^2, x^4, x = quantity over ``full``; empty for none
     full: Callable[[Ising], int] = lambda model: model.sites  # returns the value that stands for full order
     elements: Callable[[Ising], tuple[int, ...]] | None = None
-    """Returns the positions along its last axis of the numbers whose average x is; by default it has none."""
+    """Return the positions along its last axis whose numbers x averages; None without a last axis to average."""
 
     @property
     def field(self) -> str:
-        """Field of a measurement that holds it."""
+        """Field of a measurement that holds the quantity."""
         return self.source or self.name
 
     def of(self, fields: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Returns it from the fields of a measurement and of its correlations."""
+        """Return the quantity from the fields of a measurement and of its correlations."""
         values = fields[self.field]
         return values if self.element is None else values[..., self.element]
 
     def taken_from(self, elements: tuple[int, ...] = ()) -> Source:
-        """Returns where sums take it from, or some numbers along its last axis."""
+        """Return the source from which sums take the quantity, or some numbers along its last axis."""
         return Source(self.field, elements if self.element is None else (self.element,))
 
     def nothing(self, rows: int, shape: tuple[int, int, int]) -> npt.NDArray[Any]:
-        """Returns rows that lack it, of a run of samples, copies and places: without pairs, copies or last axis."""
+        """Return rows of a run (samples, copies, places) without the quantity: its copies, pairs or last axis are 0."""
         samples, copies, places = shape
         if not self.axis:
             return np.empty((rows, samples, 0, places), np.int64)
@@ -155,7 +155,7 @@ class Choice(NamedTuple):
     staggered: bool = False  # true if staggered magnetisations are measured
 
     def quantities(self, dimension: int) -> list[Quantity]:
-        """Returns what is measured of a model on a lattice of some dimension, 0 for none."""
+        """Return the measured quantities of a model on a lattice of some dimension, 0 for none."""
         wanted = self.wanted
         met: Mapping[str, object] = {
             "classical": not wanted.times,
@@ -171,6 +171,6 @@ class Choice(NamedTuple):
 
 
 def quantities_of(in_time: bool) -> list[Quantity]:
-    """Returns all that runs of models of space and time may measure, or runs of other models."""
+    """Return all quantities that runs may measure, of models of space and time or of other models."""
     other = "classical" if in_time else "in time"
     return [one for one in QUANTITIES if other not in one.needs]

@@ -1,7 +1,7 @@
-"""The table of observables: to add one that follows from what is measured, add its record here.
+"""Table of observables: to add one that follows from measured quantities, add its record here.
 
-Conditions that a run must meet for one stand in ``needs_met``. Columns of files and tables stand in the order of the
-table, so that new ones come after those that are there.
+``needs_met`` has the conditions that a run must meet for an observable. Columns of files and tables are in the order of
+the table, so that new records must come last.
 
 Models of space and time: the weight of a bond in time is exp(K_tau s s') = const <s| exp(a sigma_x) |s'> with
 a = Gamma Delta tau, so that tanh(a) = exp(-2 K_tau). The estimator of <sigma_x> is d ln <s| exp(a sigma_x) |s'> / da:
@@ -41,7 +41,7 @@ _ENERGY, _INVERSE = "coupling unit", "1 / coupling unit"
 
 
 class Point(NamedTuple):
-    """Numbers that formulas take beside averages."""
+    """Numbers that formulas take in addition to averages."""
 
     model: Ising
     temperature: Array  # (temperatures,); of models of space and time the inverse of the step in time
@@ -52,9 +52,10 @@ class Point(NamedTuple):
 def binder_cumulant(second: npt.ArrayLike, fourth: npt.ArrayLike) -> Array:
     """Binder cumulant U = 1 - <m^4> / (3 <m^2>^2): 2/3 in an ordered phase, 0 for a Gaussian of mean 0.
 
-    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). That of the energy tends
-    to 2/3 as sizes grow, and at a transition of first order has a minimum that stays below: M. S. S. Challa, D. P.
-    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). The only definition here; spin-glass papers often plot 3/2 of it.
+    NaN where the second moment is not positive. Source: K. Binder, Z. Phys. B 43, 119 (1981). The cumulant of the
+    energy tends to 2/3 as sizes grow; at a transition of first order its minimum stays below: M. S. S. Challa, D. P.
+    Landau, K. Binder, Phys. Rev. B 34, 1841 (1986). This is the only definition here; spin-glass papers often plot 3/2
+    of it.
     """
     square = _positive_or_nan(real_array(second, "second moment"))
     return np.asarray(1 - real_array(fourth, "fourth moment") / (3 * square**2))
@@ -80,7 +81,7 @@ def _positive_or_nan(values: Array) -> Array:
 
 
 def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
+    """Return xi / L of the longest axes in space from chi(0) and chi(k_min); NaN where they are open or of side 1."""
     lattice = in_space(at.model)
     side = max(lattice.shape) if lattice and lattice.periodic else 1
     if lattice is None or side == 1:
@@ -89,7 +90,7 @@ def length_over_side(at: Point, zero: Array, smallest: Array) -> Array:
 
 
 def time_over_slices(at: Point, zero: Array, smallest: Array) -> Array:
-    """Returns the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
+    """Return the correlation length in time over the slices, from chi(0) and chi at the smallest frequency."""
     slices = at.model.graph.slices
     return correlation_length(zero, smallest, 2 * np.sin(np.pi / slices)) / slices
 
@@ -107,12 +108,12 @@ def heat(at: Point, squares: Array) -> Array:
 
 
 def transverse_magnetization(k_time: Array, first: Array) -> Array:
-    """Returns <sigma_x>, which follows from the coupling in time and C(1)."""
+    """Return <sigma_x>, which follows from the coupling in time and C(1)."""
     return np.asarray(np.cosh(2 * k_time) - first * np.sinh(2 * k_time))
 
 
 def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array:
-    """Returns the specific heat per site from the variance of the energy per site and C(1)."""
+    """Return the specific heat per site from the variance of the energy per site and C(1)."""
     slices = at.model.graph.slices
     beta, sinh, cosh = slices / at.temperature, np.sinh(2 * at.k_time), np.cosh(2 * at.k_time)
     own_slope = 2 * at.gamma**2 / slices * sinh * (sinh - first * cosh)
@@ -120,7 +121,7 @@ def quantum_specific_heat(at: Point, fluctuations: Array, first: Array) -> Array
 
 
 def needs_met(model: Ising, measured: Choice, reference: str = "") -> set[str]:
-    """Return the names of the conditions that a run meets, of those that observables need."""
+    """Return the names of those conditions of observables that a run meets."""
     wanted, field, in_time = measured.wanted, in_field(model), bool(measured.wanted.times)
     modes = wanted.full and model.embedding is not None and model.embedding.periodic
     conditions = {
@@ -146,24 +147,24 @@ def needs_met(model: Ising, measured: Choice, reference: str = "") -> set[str]:
 
 @dataclass(frozen=True)
 class Observable:
-    """One observable, or its form with or without a field: two records of one name, of which a run has one at most."""
+    """One observable, or its form with or without a field: of two records of one name a run has one at most."""
 
     name: str  # of its column in tables and of its dataset in the file's summary
     label: str  # the head of its column in printed tables
     symbol: str  # the label of its axis in figures
-    formula: str  # what it is, in words; goes into the file
+    formula: str  # definition in words; goes into the file
     of: str
     """Quantity that it averages: ``energy``, ``magnetization``, ``staggered_magnetization``, ``overlap``,
     ``link_overlap`` or ``free_energy``."""
-    moments: tuple[str, ...]  # of whose averages it is a function, see ``moments.MOMENTS``
-    needs: tuple[str, ...] = ()  # names of what a run must have, see ``needs_met``
+    moments: tuple[str, ...]  # moments from whose averages it follows, see ``moments.MOMENTS``
+    needs: tuple[str, ...] = ()  # names of the conditions that a run must meet, see ``needs_met``
     value: Callable[..., Array] = lambda _, moment: moment
     """Takes a ``Point`` and the averages of ``moments`` in turn, (temperatures,) each, and returns that shape."""
-    tau_of: str = ""  # moment whose autocorrelation time says how far its error can be trusted; empty for its first
+    tau_of: str = ""  # moment whose autocorrelation time decides if its error is trusted; empty for its first moment
     units: str = "1"
     crosses: bool = False  # its curves of several sizes cross at a critical point, as it has no dimension
-    sentence: str = ""  # said where all that it needs but the last is there: what it would take
-    words: str = ""  # the formula as captions of figures have it, with mathtext, where it is not formula and symbol
+    sentence: str = ""  # note on the missing condition, given where all conditions but the last are met
+    words: str = ""  # formula in captions of figures, with mathtext, where it is not formula and symbol
 
     @property
     def series(self) -> str:
@@ -179,7 +180,7 @@ class Observable:
 def _binder(
     name: str, label: str, symbol: str, whose: str, of: str, letter: str, *needs: str, **more: Any
 ) -> Observable:
-    """Returns the record of a Binder cumulant U of the moments ``letter``^2 and ^4."""
+    """Return the record of a Binder cumulant U of the moments ``letter``^2 and ^4."""
     head, moments = f"Binder cumulant $U_{symbol}$", (f"{letter}^2", f"{letter}^4")
     formula, words = f"Binder cumulant of {whose}", f"{head} of {whose}"
     return Observable(
@@ -313,7 +314,7 @@ TABLE: Final = (
                "energy", ("(H - <H>)^2", "C(1)"), ("in time",), quantum_specific_heat, tau_of="e_s", units="k_B",
                words=r"specific heat of the quantum model per site $C/(Nk_\mathrm{B})$"),
 )  # fmt: skip
-"""Every observable. Free energies and entropies are of reweighting alone, what needs slices of quantum runs."""
+"""Every observable. Free energies and entropies come from reweighting alone, quantities of slices from quantum runs."""
 
 LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name
@@ -321,7 +322,7 @@ LEADING: Final = (
     "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
     "overlap_correlation_length_over_L"
 )
-"""The dozen columns that lead in tables of all, with errors."""
+"""Columns that lead in tables of all columns; with errors they are a dozen."""
 MAIN: Final = {
     "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
     "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
@@ -346,18 +347,18 @@ DRAWN: Final = {
     "staggered_magnetization": (("abs_staggered_magnetization",), ("staggered_susceptibility",)),
     "overlap": (("slice_overlap_squared", "overlap", "link_overlap"), ("spin_glass_susceptibility",)),
 }
-"""Panels of the thermodynamics, of any run and by the order parameter: the first name that a run has is drawn."""
+"""Panels of thermodynamics, for any run ("energy") and by order parameter; the first name that a run has is drawn."""
 CROSSING: Final = {
     of: tuple(dict.fromkeys(o.name for o in TABLE if o.crosses and o.of == of))
     for of in ("overlap", "magnetization", "staggered_magnetization")
 }
-"""Observables whose curves of several sizes cross, by the order parameter that they are of."""
+"""Observables whose curves of several sizes cross, by their order parameter."""
 
 
 def observables(model: Ising, measured: Choice, reference: str = "") -> tuple[Observable, ...]:
-    """Returns what a summary has, in its order; in a field all susceptibilities and lengths are connected.
+    """Return the observables of a summary, in order; in a field all susceptibilities and lengths are connected.
 
-    ``reference`` is to what free energy and entropy between simulated temperatures are related: ``infinity``, or
+    ``reference`` is the reference of free energy and entropy between simulated temperatures: ``infinity``, or
     ``hottest`` for the highest temperature of the ladder; empty for all other averages.
     """
     met = needs_met(model, measured, reference)
@@ -373,12 +374,12 @@ def series_of(records: Iterable[Observable]) -> list[str]:
 
 
 def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
-    """Returns records of the user's own observables, which are averages of their series."""
+    """Return records of the user's own observables, which are averages of their series."""
     return tuple(Observable(name, name, name, f"average of {name}", name, (name,)) for name in names)
 
 
 def left_out(model: Ising, measured: Choice) -> list[str]:
-    """Returns sentences on observables that a run lacks though it has nearly all that they take."""
+    """Return sentences on missing observables for which a run meets nearly all conditions."""
     met, there = needs_met(model, measured), observables(model, measured)
     missed = [o for o in TABLE if o not in there and met.issuperset(o.needs[:-1])]
     said = list(dict.fromkeys(o.sentence for o in missed if o.sentence))
@@ -390,7 +391,7 @@ def left_out(model: Ising, measured: Choice) -> list[str]:
 
 
 def printed_order(names: list[str]) -> list[str]:
-    """Returns names of observables by what they are of, the mean of an order parameter before what is made of it."""
+    """Return names of observables by quantity, the mean of an order parameter before functions of it."""
     of = {name: name for name in names} | {o.name: o.of for o in TABLE}  # the user's own come last
     groups = list(dict.fromkeys([*(o.of for o in TABLE), *names]))
     return sorted(names, key=lambda name: (groups.index(of[name]), name != of[name]))

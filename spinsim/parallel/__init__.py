@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 
 class Launched(NamedTuple):
-    """A process among those that were started together, as the environment tells before MPI itself is touched."""
+    """A process among those that were started together, as the environment shows before MPI itself is touched."""
 
     rank: int  # number of this process
-    ranks: int  # how many there are
+    ranks: int  # number of processes
     by: str  # program that started them, in words
 
 
@@ -26,11 +26,11 @@ _VARIABLES: Final = (
 )
 """Variables of each launcher: the rank and the number of ranks; Intel MPI has the variables of MPICH.
 
-A batch script of Slurm that srun did not start is of no step, so that it has no number of tasks."""
+A Slurm batch script that srun did not start belongs to no step, so that it has no number of tasks."""
 
 
 def launched(environment: Mapping[str, str] = os.environ) -> Launched | None:
-    """The place of this process among those that were started with it; None where it is alone."""
+    """Rank and number of the processes that were started together; None where this process is alone."""
     for by, rank, ranks in _VARIABLES:
         if rank in environment and ranks in environment:
             process = Launched(int(environment[rank]), int(environment[ranks]), by)

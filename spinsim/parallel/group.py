@@ -1,8 +1,8 @@
 """Groups: members at places, a device each, that exchange arrays directly while they carry out a request of rank 0.
 
-``make_group`` makes one at any places; ``together`` has a function carried out by all members at once, which call the
-methods of their ``Group`` in the same order. Arrays of NumPy go through memory within a process and by MPI between
-ranks; arrays of CuPy from GPU to GPU within a process, by NCCL between ranks, or through host memory where there is no
+``make_group`` makes a group at any places. ``together`` has a function carried out by all members at once; members call
+the methods of their ``Group`` in the same order. Arrays of NumPy go through memory within a process and by MPI between
+ranks. Arrays of CuPy go from GPU to GPU within a process, and by NCCL between ranks, or through host memory without
 NCCL. A member that fails ends the waits of all others; in a group of several ranks it ends the run.
 """
 
@@ -43,7 +43,7 @@ def new_name(seats: Iterable[tuple[Place, int | None]]) -> Any:
 
 
 def _gpu(number: int | None) -> tuple[str, str] | None:
-    """The machine of a GPU and its place there, None where it is none or NCCL is missing."""
+    """Machine and bus identifier of a GPU; None for the CPU and where NCCL is missing."""
     if number is None:
         return None
     with warnings.catch_warnings():
@@ -56,7 +56,7 @@ def _gpu(number: int | None) -> tuple[str, str] | None:
 
 
 class Nccl:
-    """A member among GPUs; all of them make theirs at the same time, each with its own GPU current."""
+    """NCCL communicator of a member; all members make theirs at the same time, each with its own GPU current."""
 
     def __init__(self, size: int, name: Any, index: int) -> None:
         os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast serves collectives, and fails on some machines
@@ -71,7 +71,7 @@ class Nccl:
         try:
             self._communicator = nccl.NcclCommunicator(size, name, index)
             self._greet((index + 1) % size, (index - 1) % size)
-        except nccl.NcclError as error:  # which does not say that memory ran out
+        except nccl.NcclError as error:  # NCCL does not say that memory ran out
             free = readable(runtime.memGetInfo()[0])
             raise InputError(
                 f"NCCL does not begin on GPU {self._device.id}, where {free} of memory are free ({error}): end what "
@@ -81,7 +81,7 @@ class Nccl:
             timer.cancel()
 
     def _greet(self, after: int, before: int) -> None:
-        """Send a number to one member and receive one: NCCL connects GPUs when they first do."""
+        """Send a number to one member and receive one: NCCL connects GPUs at their first exchange."""
         import cupy
 
         mine, theirs = cupy.zeros(1), cupy.empty(1)
@@ -160,7 +160,7 @@ class InMemory:
             self._changed.notify_all()
 
     def wait_until_copied(self, offer: Offer, taker: int) -> None:
-        """Return when an array may change again; on a GPU for what the present stream does from now on."""
+        """Return when an array may change again; on a GPU, by later work of the present stream."""
         self._wait(lambda: offer.taken, taker)
         if is_on_gpu(offer.array):
             with offer.array.device:
@@ -187,7 +187,7 @@ def _stream() -> Any:
 
 
 def _event_of_now(array: Any) -> Any:
-    """An event after all that the present stream of an array's GPU has been given."""
+    """An event after all work so far on the present stream of an array's GPU."""
     import cupy
 
     with array.device:
@@ -222,16 +222,16 @@ class Seat(NamedTuple):
 class Member(NamedTuple):
     """A member as rank 0 sees it."""
 
-    seat: Seat  # where it is
+    seat: Seat  # place and device of the member
     group: Any  # ``Group`` of the member, which stays there
 
 
 class Each(list[Any]):
-    """An argument of which every member gets its own."""
+    """An argument with a separate value for every member."""
 
 
 class Group:
-    """All members, as one of them sees them; arrays given are in one piece (C order).
+    """A group as one of its members sees it; arrays must be contiguous (C order).
 
     Args:
         ranks: Rank of each member.
@@ -248,10 +248,10 @@ class Group:
                 self._nccl = Nccl(self.size, nccl, index)
 
     def exchange(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Give arrays to other members and get arrays from them, each with its member, of the sizes that these give.
+        """Give arrays to other members and get arrays of equal sizes from them, each paired with the other member.
 
-        Those between the same two members keep their order. On GPUs all is queued on the present stream: the host does
-        not wait for it.
+        Arrays between the same two members keep their order. On GPUs exchanges are queued on the present stream: the
+        host does not wait for them.
         """
         if self._nccl and any(is_on_gpu(array) for array, _ in (*give, *get)):
             self._nccl.exchange(give, get)
@@ -272,11 +272,11 @@ class Group:
         Queued on GPUs as by ``exchange``.
         """
         before, after = (self.index - 1) % self.size, (self.index + 1) % self.size
-        # of two members both neighbours are one: what it sends to its member before comes first, from the one after
+        # with two members both neighbours are one: its array for the member before arrives first, as from the one after
         self.exchange([(to_before, before), (to_after, after)], [(from_after, after), (from_before, before)])
 
     def sum(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The sum over members of a small array in host memory, added in their order: the same bits at each."""
+        """Sum over members of a small array in host memory, added in the order of members: the same bits at each."""
         values = np.ascontiguousarray(values)
         others = [k for k in range(self.size) if k != self.index]
         parts = [values if k == self.index else np.empty_like(values) for k in range(self.size)]
@@ -287,7 +287,7 @@ class Group:
         return total
 
     def _between_ranks(self, give: list[tuple[Any, int]], get: list[tuple[Any, int]]) -> None:
-        """Exchange arrays with other ranks by MPI, those of GPUs through host memory, with a tag for each pair."""
+        """Exchange arrays with other ranks by MPI, arrays of GPUs through host memory, with a tag for each pair."""
         mine = self._members[self.index]
         give, get = ([each for each in arrays if self._members[each[1]] != mine] for arrays in (give, get))
         if not give and not get:
@@ -306,7 +306,7 @@ class Group:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """While this member works on a request of all: with its GPU, and so that its failure ends the others' waits."""
+        """Context of work on a request of all members: sets this member's GPU, and ends others' waits if it fails."""
         try:
             with nullcontext() if self.gpu is None else using(self.gpu):
                 yield
@@ -334,7 +334,7 @@ def together(members: Sequence[Member], function: Any, *arguments: Any) -> list[
     """Call ``function(group, *arguments)`` at all members at the same time, and return all results.
 
     Raises:
-        Exception: that of a member that failed, not that of one which was left waiting.
+        Exception: the failure of a member, not that of a member left waiting.
     """
     asked = []
     for k, (seat, group) in enumerate(members):

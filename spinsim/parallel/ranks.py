@@ -1,4 +1,4 @@
-"""The ranks of a run as MPI has them: their arrival, messages through host memory, and signs of life."""
+"""The ranks of a run under MPI: their arrival, messages through host memory, and signs of life."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import numpy as np
 from spinsim.errors import InputError
 from spinsim.parallel import Launched
 
-MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags, the last one and all above it of arrays
+MESSAGE, BEAT, EXCHANGE = 1, 2, 3  # tags; arrays have the last one and all above it
 PIECE: Final = 2**30  # bytes; counts of MPI are 32-bit numbers
 BEAT_EVERY: Final = 2.0  # seconds
 SILENT_FOR: Final = 45.0  # seconds after which a rank is given up
-TOLD_IN: Final = 0.5  # seconds in which a launcher passes on what a rank has written before its end
+TOLD_IN: Final = 0.5  # seconds in which a launcher passes on the output of a rank before its end
 IDLE_FOR: Final = 600.0  # seconds that a rank waits for an array of another
 FIRST: Final = 0  # the rank that carries out the command
 _WATCH: Final = """
@@ -38,16 +38,16 @@ if not select.select([0], [], [], seconds)[0]:
 
 @contextmanager
 def awaited(seconds: float, ranks: int, by: str) -> Iterator[None]:
-    """While MPI starts, which waits for all ranks and lets no thread of Python run, a small process watches the time.
+    """Have a small process watch the time while MPI starts, which waits for all ranks and blocks Python's threads.
 
-    It ends this one when that has waited for so long.
+    The small process ends this one after ``seconds``.
     """
     words = (
         f"spinsim: {by} has started {ranks} ranks, of which not all have arrived after {seconds:.0f} s, so that the "
         "job ends: 'spinsim devices' under the same launcher shows who is there\n"
     )
     line = [sys.executable, "-I", "-S", "-c", _WATCH, str(seconds), str(os.getpid()), words]
-    # Closing its input ends it, as does the end of this process.
+    # Closing the input of the small process ends it, as does the end of this process.
     with subprocess.Popen(line, stdin=subprocess.PIPE):  # noqa: S603  (this Python and words of ours)
         yield
 
@@ -97,7 +97,7 @@ class Ranks:
         return content.tobytes()
 
     def exchange(self, give: Iterable[tuple[Any, int, int]], get: Iterable[tuple[Any, int, int]]) -> None:
-        """Send arrays and receive others, each with its rank and a tag from 0 on; equal ones keep order."""
+        """Send arrays and receive others, each with its rank and a tag from 0 on; arrays of equal tags keep order."""
         with self._lock:
             requests = [self._comm.Irecv(piece, rank, EXCHANGE + tag) for a, rank, tag in get for piece in _pieces(a)]
             requests += [self._comm.Isend(piece, rank, EXCHANGE + tag) for a, rank, tag in give for piece in _pieces(a)]
@@ -110,7 +110,7 @@ class Ranks:
         self._wait(request)
 
     def _wait(self, request: Any, most: float = math.inf, late: str = "a rank does not come to its end") -> None:
-        """Wait without keeping a processor busy for long, as others may compute on it; at most so many seconds."""
+        """Wait at most ``most`` seconds, without keeping a processor busy for long, as others may compute on it."""
         pause, end = 0.0, time.monotonic() + most
         while time.monotonic() < end:
             with self._lock:
@@ -121,7 +121,7 @@ class Ranks:
         self.abort(late)
 
     def _live(self) -> None:
-        """Tell others that this process lives, and hear whether they do."""
+        """Tell others that this process lives, and watch that they do."""
         beat, sign, sent = np.zeros(1, np.uint8), np.zeros(1, np.uint8), list[Any]()
         heard = dict.fromkeys(self._peers, time.monotonic())
         while not self._left.wait(BEAT_EVERY):

@@ -29,12 +29,12 @@ from spinsim.machine.memory import make_current
 from spinsim.parallel import Launched
 from spinsim.parallel.ranks import FIRST, Ranks, name_of
 
-Reply = Callable[[], Any]  # waits for the outcome of what was asked for, and returns it or raises what it raised
+Reply = Callable[[], Any]  # waits for the outcome of a request; returns the result or raises its exception
 
 
 @dataclass
 class Kept:
-    """An object that stays at its place; others hold this in its stead and pass it on to functions that work there."""
+    """Stand-in for an object that stays at its place; others hold it and pass it to functions that run there."""
 
     value: Any  # the object
 
@@ -43,26 +43,26 @@ class Place(Protocol):
     """Somewhere functions are carried out, one after the other in the order in which they are asked for."""
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
-        """Have a function of a module carried out there; what it keeps at its place it returns as ``Kept``.
+        """Have a function of a module carried out there; it returns objects that stay at the place as ``Kept``.
 
-        Arguments are plain data, and what was kept there, of which the function gets the object itself.
+        Arguments are plain data, and ``Kept`` objects of the place, of which the function gets the object itself.
         """
 
 
 def opened(arguments: Iterable[Any]) -> list[Any]:
-    """The arguments of a function at the place where all that is kept lives."""
+    """Replace ``Kept`` arguments by their objects, at the place where these live."""
     return [argument.value if isinstance(argument, Kept) else argument for argument in arguments]
 
 
 class Here(Place):
-    """This thread, which begins when the outcome is waited for, so that other places can begin before."""
+    """This thread; work begins when its outcome is waited for, so that other places can begin before."""
 
     def request(self, function: Callable[..., Any], *arguments: Any) -> Reply:
         return lambda: function(*opened(arguments))
 
 
 class InThread(Place):
-    """A thread of its own, as a call may wait until a GPU has room for what it queues; it has that GPU from then on."""
+    """A thread of its own, as a call may wait until a GPU has room in its queue; the thread keeps that GPU current."""
 
     def __init__(self, gpu: int | None = None) -> None:
         self._thread, self._gpu = ThreadPoolExecutor(1), gpu
@@ -81,10 +81,10 @@ class LeftWaitingError(RuntimeError):
 
 
 def answers(replies: Iterable[Reply]) -> list[Any]:
-    """All outcomes of what was asked for at several places.
+    """Outcomes of requests at several places.
 
     Raises:
-        Exception: the first failure that is a cause of its own, when all outcomes are there.
+        Exception: the first failure that no other failure has caused, when all outcomes are there.
     """
     outcomes, failures = [], []
     for reply in replies:
@@ -133,7 +133,7 @@ def as_bytes(content: Any, number_of: Callable[[Any], int | None]) -> bytes:
 
 
 def from_bytes(message: bytes, of_number: Callable[[int], Any]) -> Any:
-    """The content of a message from another rank of the same run; ``of_number`` stands for what has a number."""
+    """Content of a message from another rank of the same run; ``of_number`` returns the object of a number."""
     return _Unpickler(io.BytesIO(message), of_number).load()
 
 
@@ -198,7 +198,7 @@ class AtRank(Place):
         return outcome
 
     def _has_arrived(self, number: int) -> bool:
-        """True if an answer is there; where it is not, the caller is the one of all waiting threads who receives."""
+        """True if an answer has arrived; if False, the caller is the one waiting thread that must receive."""
         with self._arriving:
             self._arriving.wait_for(lambda: number in self._arrived or not self._receiving)
             if number in self._arrived:
@@ -242,7 +242,7 @@ class _Serving:
         return number
 
     def next(self) -> bool:
-        """Take the next request; whether there was one."""
+        """Take the next request; return False for the message that ends serving."""
         message = from_bytes(self._ranks.receive(FIRST), self._kept.__getitem__)
         if message is STOP:
             return False
@@ -291,7 +291,7 @@ class OnNode(NamedTuple):
     """The place of a rank among the ranks of its node."""
 
     number: int  # from 0
-    ranks: int  # how many there are
+    ranks: int  # number of ranks on the node
 
     def share(self, things: Sequence[int]) -> list[int]:
         """The rank's part of its node's devices: no two ranks have the same one unless there are too few."""
@@ -318,7 +318,7 @@ def ranks() -> Ranks | None:
 
 @contextmanager
 def first_ranks(count: int) -> Iterator[None]:
-    """Have the first ``count`` ranks alone share what is begun meanwhile, as a comparison of their numbers needs."""
+    """Let only the first ``count`` ranks share work that begins meanwhile, to compare numbers of ranks."""
     everyone = _Session.others
     _Session.others = everyone[: count - 1]
     try:
@@ -363,7 +363,7 @@ def joined(how: Launched) -> Iterator[bool]:
 
 
 def _serve(ranks: Ranks) -> None:
-    """Serve until rank 0 lets go; when to stop is its decision, which a signal tells it too."""
+    """Serve until rank 0 ends the service; rank 0 alone decides when to stop, as signals reach it too."""
     threads.ignore_signals()
     try:
         serve(ranks)
@@ -373,7 +373,7 @@ def _serve(ranks: Ranks) -> None:
 
 
 def _settle_all() -> None:
-    """Tell each rank which one of its node it is, and how many share its processors."""
+    """Tell each rank its number on its node, and how many ranks share its processors."""
     asked = answers([place.request(_whereabouts) for place in _Session.others])
     whereabouts = [_whereabouts(), *asked]
     hosts = [host for host, _ in whereabouts]

@@ -143,7 +143,10 @@ class RunSettings(Table):
         60.0, "Seconds between checkpoints", unit="seconds", low=0, finite=False, physics=False
     )
     save_configurations: int = setting(
-        0, "Number of measurements from one that saves all spins to the next, one bit per spin; 0 saves none", low=0, high=10**12
+        0,
+        "Number of measurements from one that saves all spins to the next, one bit per spin; 0 saves none",
+        low=0,
+        high=10**12,
     )
 
     @property

@@ -22,7 +22,7 @@ MOST_BITS: Final = 13
 TILES: Final = (FEWEST_BITS, MOST_BITS)
 RUN: Final = 4  # lowest bits of the vector that every tile holds
 REGISTER_BITS: Final = 4  # bits of a tile that a thread holds in registers
-SITES, FIXED = 16, 32  # of a tile and of all others, at most
+SITES, FIXED = 16, 32  # most sites of a tile, and most other sites
 COLUMNS, CONTIGUOUS, SECTOR = range(3)
 KINDS: Final = (COLUMNS, CONTIGUOUS, SECTOR)
 FACTORS: Final = struct_type(q=(np.float64, MOST_BITS))
@@ -40,23 +40,23 @@ class Pass(NamedTuple):
 
     tile: int  # bits of a tile
     kind: int  # kind of the tile, one of ``KINDS``
-    position: int  # first of the bits beside the run
+    position: int  # first of the tile's bits outside the run
     active: range  # bits of the vector whose factors belong to this pass
 
     @property
     def reach(self) -> int:
-        """Amplitudes of the smallest piece of a vector, in one piece of memory, that the pass does not lead out of."""
+        """Amplitudes of the smallest contiguous piece of a vector within which the pass stays."""
         return 1 << (self.tile if self.kind == CONTIGUOUS else self.position + self.tile - RUN)
 
     def sites(self, layer: Layer) -> list[int]:
-        """Sites of the tile's bits. That of the flip of all spins stands for the last site, which is else down."""
+        """Sites of the tile's bits. The global-flip bit stands for the last site, which is otherwise fixed down."""
         if self.kind == COLUMNS:
             return [*range(RUN), *range(self.position, self.position + self.tile - RUN)]
         return [*range(self.tile - 1), layer.sites - 1 if self.kind == SECTOR else self.tile - 1]
 
 
 def plan_passes(bits: int, sector: bool) -> list[Pass]:
-    """As few passes as possible, with the smaller tiles where they do; larger ones first where there is no diagonal."""
+    """Plan as few passes as possible, with smaller tiles where these suffice; larger tiles first, without diagonal."""
     widest = TILES[-1] - RUN
 
     def columns(tile: int) -> int:
@@ -81,8 +81,8 @@ def _diagonal_pass(bits: int) -> Pass:
 class CudaButterfly:
     """D B D by butterflies; the diagonal comes from tables of a tile's and of all other spins.
 
-    A layer has at least ``FEWEST_BITS`` bits; ``across`` are the factors of bits that are none of its, where its
-    vectors are parts of longer ones.
+    A layer has at least ``FEWEST_BITS`` bits. Where its vectors are parts of longer ones, ``across`` has the factors of
+    the remaining bits.
     """
 
     def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
@@ -124,7 +124,7 @@ class CudaKronecker:
     """D B D by products with 64 x 64 factors (``spinsim.gemm``), between two passes of the diagonal.
 
     Twelve bits go in one pass with a factor on both sides of each tile, the others six, five or seven at a time.
-    Arguments as of ``CudaButterfly``.
+    Arguments are as for ``CudaButterfly``.
     """
 
     def __init__(self, layer: Layer, device: int = 0, across: Across | None = None) -> None:
@@ -196,10 +196,10 @@ class _PassLaunch:
         self._most_blocks = multiprocessors(device) * self._launch.blocks_at_once(self._threads)
 
     def cut(self, piece: int) -> None:
-        """Make it ready for pieces of so many amplitudes.
+        """Make the launch ready for pieces of ``piece`` amplitudes.
 
-        A tile counts from the beginning of its piece: bonds to spins that are up in all of the piece change their sign,
-        as they are taken for spins that are down.
+        A tile counts from the beginning of its piece, so that spins which are up in all of the piece are taken as down:
+        bonds to these spins change their sign.
         """
         import cupy
 
@@ -212,7 +212,7 @@ class _PassLaunch:
         self._of_pieces = cupy.asarray(up[:, None, :] * cross)
 
     def __call__(self, x: Any, out: Any, piece: int | None = None) -> None:
-        """The whole of a vector, or the piece of it with a number."""
+        """Launch the pass on a whole vector, or on its piece of this number."""
         import cupy
 
         tiles, first, changed = self._tiles, 0, dict[str, Any]()

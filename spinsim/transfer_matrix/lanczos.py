@@ -1,18 +1,19 @@
-"""Leading eigenvalues of a symmetric operator by Lanczos: with a stored basis, or without for vectors of which few fit.
+"""Leading eigenvalues of a symmetric operator by Lanczos, with a stored basis, or without one where few vectors fit.
 
 ``ThickRestart`` stores a basis and re-orthogonalises fully. Source: K. Wu, H. Simon, "Thick-restart Lanczos method for
 large symmetric eigenvalue problems", SIAM J. Matrix Anal. Appl. 22, 602 (2000). A Krylov space holds one vector of each
 eigenspace only. When all wanted levels have converged, the iteration therefore begins again with a random vector
-orthogonal to them, and ends when that finds no level above the lowest of them: degenerate levels come out as often as
-they are there, and a missed level is found.
+orthogonal to them, and ends when this finds no level above the lowest of them. Degenerate levels thus appear with their
+multiplicity, and a missed level is found.
 
 Without a basis there are three-term recurrences, each run twice. A first run finds a level, a second one of the same
 steps adds up its eigenvector, whose true residual is measured. ``one_by_one`` holds the vectors found and keeps each
-recurrence orthogonal to them, so that degenerate levels come out as often as they are there; it ends when a recurrence
-beside all of them finds nothing above the lowest. ``at_once`` holds none: all levels come from one recurrence, and of
-degenerate ones it finds one. Rounding lets levels that have converged there come back as copies, and others appear that
-are none. The test of J. Cullum and R. Willoughby (Lanczos Algorithms for Large Symmetric Eigenvalue Computations, 1985)
-tells them: a simple Ritz value that is also one of the matrix without its first row and column is none of T's.
+recurrence orthogonal to them, so that degenerate levels appear with their multiplicity. It ends when a recurrence
+orthogonal to all of them finds nothing above the lowest. ``at_once`` holds no vectors: all levels come from one
+recurrence, which finds a degenerate level once. By rounding, converged levels come back as copies there, and spurious
+values appear. The test of J. Cullum and R. Willoughby (Lanczos Algorithms for Large Symmetric Eigenvalue Computations,
+1985) identifies these: a simple Ritz value that is also an eigenvalue of the matrix without its first row and column is
+no eigenvalue of T.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ class Levels:
 
     value: Array  # from the largest on, shape (levels,); NaN from the first on that did not converge
     residual: Array
-    """|T x - value x| / value, from one more product with each vector; what was reached where the level did not
-    converge, NaN where there was no such vector."""
+    """|T x - value x| / value, from one more product with each vector; the residual reached where the level did not
+    converge, NaN without such a vector."""
     vectors: Any  # eigenvectors of length 1, (levels, dimension), None where they were not kept
-    steps: int  # products that it took
+    steps: int  # number of products with T
     cause: Cause = Cause.NONE  # why levels are missing
 
     def problem(self, tolerance: float, where: str = "", basis: bool = True) -> NotConvergedError | None:
-        """A refusal that names missing levels and the mend, None where none is missing."""
+        """Error that names missing levels and the remedy, None where none is missing."""
         if self.cause is Cause.NONE:
             return None
         kept, wanted = int(np.isfinite(self.value).sum()), len(self.value)
@@ -103,23 +104,23 @@ def default_basis(wanted: int) -> int:
 class Search(NamedTuple):
     """Levels that are looked for."""
 
-    wanted: int  # how many
+    wanted: int  # number of levels
     tolerance: float = TOLERANCE  # relative residual at which a level has converged
-    seed: int = 1  # seed of the start vector, of which there is one for each plane
+    seed: int = 1  # seed of the start vectors, one for each plane
     plane: int = 0
     most_steps: int = MOST_STEPS
-    """Products of T after which the levels are given up that have not converged. For those that have it may take as
-    many again to see that none above them is missing."""
+    """Products of T after which levels that have not converged are given up. As many again may follow, to check that
+    no level above the converged ones is missing."""
 
 
 class ThickRestart:
-    """The iteration, a cycle at a time.
+    """The thick-restart iteration, a cycle at a time.
 
     Args:
         apply: ``apply(x, out)`` writes T x.
         vectors: Arithmetic on the device of T.
         search: Levels that it looks for.
-        basis: Stored vectors, ``SPARE`` more than the wanted ones or more.
+        basis: Number of stored vectors, at least ``SPARE`` more than the wanted levels.
     """
 
     def __init__(self, apply: Apply, vectors: Vectors, search: Search, basis: int | None = None) -> None:
@@ -143,7 +144,7 @@ class ThickRestart:
         return most_kept(self._asked, self._size)
 
     def _begin(self) -> None:
-        """A random vector orthogonal to the kept ones goes on."""
+        """Go on with a random vector orthogonal to the kept ones."""
         v = self._basis[self._kept]
         self._vectors.random(self._seed, self._starts, self._plane, v)
         self._starts += 1
@@ -153,7 +154,7 @@ class ThickRestart:
         v *= 1 / self._vectors.norm(v)
 
     def _orthogonalise(self, count: int, w: Any) -> Array:
-        """Take the components along the first vectors from w and return them."""
+        """Subtract the components along the first vectors from w and return them."""
         total = np.zeros(count)
         for _ in range(2 if count else 0):  # twice is enough
             part = self._vectors.overlaps(self._basis[:count], w)
@@ -162,7 +163,7 @@ class ThickRestart:
         return total
 
     def _extend(self, j: int) -> float:
-        """One step: row j of the projected matrix and vector j + 1; returns that one's length before it was scaled."""
+        """Make row j of the projected matrix and vector j + 1; return the vector's length before it was scaled."""
         w = self._apply(self._basis[j], self._basis[j + 1])
         self.steps += 1
         self._projected[j, j] = self._orthogonalise(j + 1, w)[j]
@@ -206,18 +207,18 @@ class ThickRestart:
         self._restart(theta, mixing, coupling[: wanted if self.done else self._most_kept])
 
     def _note(self, residual: Array) -> None:
-        """Remember residuals that were reached: those of levels that are kept apart come out as 0 later."""
+        """Remember the residuals that were reached, as residuals of kept levels come out as 0 later."""
         self._reached[: len(residual)] = np.fmax(self._reached[: len(residual)], residual)
 
     def _look_for_more(self, theta: Array, mixing: Array, residual: Array) -> None:
-        """Keep the wanted levels, which have converged, and begin again beside them."""
+        """Keep the wanted levels, which have converged, and begin again orthogonal to them."""
         self._note(residual[: self._wanted])
         self._checked[: self._wanted] = theta[: self._wanted]
         self._restart(theta, mixing, np.zeros(self._wanted))
         self._begin()
 
     def _give_up(self, theta: Array, mixing: Array, residual: Array, cause: Cause, all_of_them: bool = False) -> None:
-        """Go on with the leading levels that have converged; where there is none, that is the end."""
+        """Go on with the leading levels that have converged; end where there is none."""
         converged = leading(residual, self._tolerance)
         if self._cause is Cause.NONE:
             self._cause = Cause.SEARCH if converged == self._asked else cause
@@ -228,7 +229,7 @@ class ThickRestart:
             self._look_for_more(theta, mixing, residual)
 
     def _restart(self, theta: Array, mixing: Array, coupling: Array) -> None:
-        """Keep as many Ritz vectors as there are couplings to the vector that comes next, and that one."""
+        """Keep a Ritz vector for each entry of ``coupling``, and the next vector, to which these couple."""
         kept = self._kept = len(coupling)
         self._vectors.rotate(self._basis[: self._size], mixing[:, :kept])
         self._basis[kept] = self._basis[self._size]
@@ -256,7 +257,7 @@ class ThickRestart:
         return Levels(value, residual, basis, self.steps, cause)
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
-        """All that the next cycle depends on, as arrays of fixed shapes; of vectors what is here."""
+        """State on which the next cycle depends, as arrays of fixed shapes; vectors hold this device's part."""
         basis = np.zeros((self._most_kept + 1, self._vectors.length))
         basis[: self._kept + 1] = self._vectors.numpy(self._basis[: self._kept + 1])
         numbers = self._kept, self._starts, self.steps, self.done, self._wanted, self._limit, self._cause, self.gave_up
@@ -269,7 +270,7 @@ class ThickRestart:
         }
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a snapshot, to this iteration's own limit of steps where that was not met yet."""
+        """Go on from a snapshot, with this iteration's own limit of steps where no limit was reached yet."""
         numbers = [int(n) for n in saved["numbers"]]
         self._kept, self._starts, self.steps, done, self._wanted, limit, cause, gave_up = numbers
         self.done, self.gave_up, self._cause = bool(done), bool(gave_up), Cause(cause)
@@ -287,7 +288,7 @@ def true_residual(apply: Apply, vectors: Vectors, x: Any, spare: Any) -> tuple[f
     return value, vectors.norm(spare) / abs(value)
 
 
-VECTORS: Final = 3  # that a recurrence holds at once; beside them at least one eigenvector
+VECTORS: Final = 3  # vectors that a recurrence holds at once, in addition to at least one eigenvector
 _LOCKED: Final = 1e-14  # residual of vectors that are held, as errors of large levels spoil small ones
 _LOOKS: Final = 16  # at the Ritz values while the steps double
 _SAME: Final = 1e-10  # of the largest: Ritz values that are copies of each other
@@ -313,7 +314,7 @@ class _Recurrence:
         self.products = 0  # with T, of all runs
 
     def begin(self, number: int) -> None:
-        """From the start vector of that number, again and again the same."""
+        """Begin from the start vector of that number, which is the same every time."""
         self.diagonal: list[float] = []  # of the tridiagonal matrix, as far as it is known
         self.off_diagonal: list[float] = []
         self._length = 0.0
@@ -334,7 +335,7 @@ class _Recurrence:
         self._vectors.add(-self._length, self._before, w)
         diagonal = self._vectors.dot(self._v, w)
         self._vectors.add(-diagonal, self._v, w)
-        self._project(w)  # last: what is taken away later would bring back what v has of the held vectors
+        self._project(w)  # last: later subtractions would bring back components of v along held vectors
         self._length = self._vectors.norm(w)
         w *= 1 / max(self._length, 1e-300)
         self._before, self._v, self._next = self._v, w, self._before
@@ -350,7 +351,7 @@ class _Recurrence:
         return self.exhausted or len(self.diagonal) % (1 + len(self.diagonal) // _LOOKS) == 0
 
     def vector(self, number: int, components: Array, x: Any) -> tuple[float, float]:
-        """Add up a Ritz vector in ``x``, by the same steps again: its Rayleigh quotient and true residual."""
+        """Add up a Ritz vector in ``x`` by the same steps again; return its Rayleigh quotient and true residual."""
         self.begin(number)
         x[:] = 0
         for i, component in enumerate(components):
@@ -368,7 +369,7 @@ class _Recurrence:
         return self._vectors.share.agreed(*eigh_tridiagonal(diagonal, off_diagonal, select="i", select_range=ends))
 
     def largest(self) -> _Ritz:
-        """The largest Ritz value; of copies of it, the one that is known best."""
+        """The largest Ritz value; among its copies, the one with the smallest residual."""
         values, components = self._pairs(_COPIES)
         copies = np.flatnonzero(values[-1] - values <= _SAME * values[-1])
         residual = np.abs(self.off_diagonal[-1] * components[-1, copies])
@@ -376,7 +377,7 @@ class _Recurrence:
         return _Ritz(float(values[best]), float(residual.min()), np.asarray(components[:, best], np.float64))
 
     def genuine(self, wanted: int) -> list[_Ritz]:
-        """The largest Ritz values that are none of rounding, each once."""
+        """The largest Ritz values that are not due to rounding, each once."""
         values, components = self._pairs(8 * wanted + 40)
         diagonal, off_diagonal = np.array(self.diagonal[1:]), np.array(self.off_diagonal[1:-1])
         (without,) = self._vectors.share.agreed(
@@ -398,7 +399,7 @@ class _Recurrence:
 
 
 class _OneByOne:
-    """The levels found one by one, and what is still to be done."""
+    """State of the search for levels one by one."""
 
     def __init__(self, apply: Apply, vectors: Vectors, search: Search) -> None:
         self._iteration, self._vectors, self._tolerance = _Recurrence(apply, vectors, search), vectors, search.tolerance
@@ -408,12 +409,12 @@ class _OneByOne:
         self._cause, self._starts, self.done = Cause.NONE, 0, False
 
     def _below(self, ritz: _Ritz) -> bool:
-        """True if all levels wanted are there and the one that shows beside them is not above the lowest."""
+        """True if all wanted levels are found and a further Ritz value is not above the lowest of them."""
         lowest = min((value for value, _ in self._levels), default=0.0)
         return len(self._levels) == self._wanted and ritz.value <= lowest * (1 + 10 * self._tolerance)
 
     def _known(self, ritz: _Ritz) -> bool:
-        """True if that level is known well enough: to be a level, or only to say that nothing is missing."""
+        """True if a Ritz value is known well enough, to be a level or only to show that no level is missing."""
         if self._below(ritz):
             return ritz.residual <= FRESH * min(value for value, _ in self._levels)
         aim = self._tolerance if len(self._reached) == 1 else min(self._tolerance, _LOCKED)
@@ -421,7 +422,7 @@ class _OneByOne:
         return ritz.residual <= max(aim * ritz.value, meaningless)
 
     def _run(self) -> _Ritz:
-        """The largest level beside those found, as far as it has to be known or can be."""
+        """Return the largest further Ritz value, as accurate as it must be or can be."""
         iteration = self._iteration
         iteration.begin(self._starts)
         while True:
@@ -432,7 +433,7 @@ class _OneByOne:
                     return ritz
 
     def advance(self) -> None:
-        """One recurrence more: a level, or the end."""
+        """Run one more recurrence, which finds a level or ends the search."""
         if len(self._levels) == self._vectors.dimension:
             self.done = True
             return
@@ -444,7 +445,7 @@ class _OneByOne:
             self.done = True
         elif not converged:
             self._give_up(Cause.DROWNED, ritz)
-        elif len(self._levels) == self._wanted:  # it is above the lowest, whose place the next recurrence finds it for
+        elif len(self._levels) == self._wanted:  # it is above the lowest, which goes; the next recurrence finds it
             lowest = int(np.argmin([value for value, _ in self._levels]))
             del self._levels[lowest], self._iteration.deflated[lowest]
             self._starts += 1
@@ -452,7 +453,7 @@ class _OneByOne:
             self._hold(ritz)
 
     def _hold(self, ritz: _Ritz) -> None:
-        """The vector of a level, which all that comes is orthogonal to."""
+        """Hold the vector of a level; all later vectors are orthogonal to it."""
         x = self._vectors.empty()
         value, residual = self._iteration.vector(self._starts, ritz.components, x)
         copied = max((abs(self._vectors.dot(other, x)) for other in self._iteration.deflated), default=0.0)
@@ -462,11 +463,11 @@ class _OneByOne:
         self._iteration.deflated.append(x)
         self._levels.append((value, residual))
         self._starts += 1
-        if self._starts == len(self._levels):  # none was dropped: the steps are those of a level
+        if self._starts == len(self._levels):  # none was dropped: the next level gets all its steps
             self._limit = self._iteration.products + self._most
 
     def _give_up(self, cause: Cause, ritz: _Ritz) -> None:
-        """Go on to see that nothing above the levels found is missing; a second time, give these up as well."""
+        """Check only that no level above those found is missing; the second time, give these up as well."""
         if self._cause is Cause.NONE and len(self._levels) < self._wanted:
             self._cause = cause
             self._reached[len(self._levels)] = ritz.residual / ritz.value
@@ -486,7 +487,7 @@ class _OneByOne:
 
 
 def one_by_one(apply: Apply, vectors: Vectors, search: Search) -> Levels:
-    """Leading levels with room for ``VECTORS`` vectors and one a level; ``most_steps`` are those of each."""
+    """Leading levels with room for ``VECTORS`` vectors and one for each level; ``most_steps`` holds for each level."""
     iteration = _OneByOne(apply, vectors, search)
     while not iteration.done:
         iteration.advance()

@@ -1,12 +1,12 @@
-"""One layer of a transfer matrix: its states, their weights, its bonds to the next layer; couplings that a run has.
+"""One layer of a transfer matrix: its states, their weights, its bonds to the next layer; and the couplings of a run.
 
 T = D B D between the 2^N states of neighbouring layers, with D = exp(k/2 (sum J s s + sum h s)) on the diagonal and
 B = product over sites of [[e^k', e^-k'], [e^-k', e^k']]. Bit i of a state is the spin of site i, 1 is up. A constant,
 ``log_scale``, is taken out of T so that all its elements lie in (0, 1].
 
 Without fields T commutes with the flip of all spins. In a sector of that symmetry a vector has an amplitude for each
-state whose last spin is down; the state with all spins flipped has the same amplitude, or minus that. There the flip of
-all spins is one more factor of B beside those of the sites that are free: B = (1 +- e^-2k' F) x product over the rest.
+state whose last spin is down; the state with all spins flipped has the same amplitude, or minus that. In a sector the
+flip F of all spins adds a factor to the factors of the free sites: B = (1 +- e^-2k' F) x product over the rest.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def _strength(model: Ising, sample: int) -> float:
 class Layer:
     """The bonds and fields of one disorder sample, in one sector: ``even``, ``odd``, or ``all`` without that symmetry.
 
-    The couplings inside the layer are k = J / T, those between layers ``k_time``.
+    Couplings inside the layer are k = J / T, couplings between layers ``k_time``.
 
     Attributes:
         sites: Spins of a layer, of which ``bits`` are free in this sector; vectors have 2^bits amplitudes,
             ``dimension``.
         sign: +1, -1, or 0 for ``all``.
         ratio: e^(-2 k_time).
-        log_scale: Logarithm of what T is divided by.
+        log_scale: Logarithm of the number by which T is divided.
         pairs: k/2 times the coupling of sites i and j, symmetric, (sites, sites).
         fields: k/2 times the field on each site.
         offset: k/2 times the largest energy that the couplings allow.
@@ -101,15 +101,16 @@ class Layer:
         self.log_scale = 2 * self.offset + self.sites * k_time
 
     def free(self, pairs: _Array, fields: _Array) -> tuple[_Array, _Array]:
-        """Couplings and fields of the free spins, those of a last one that is down included."""
+        """Couplings and fields of the free spins, with the fields from a last spin that is down."""
         if not self.sign:
             return pairs, fields
         return pairs[:-1, :-1], fields[:-1] - pairs[:-1, -1]
 
     def part(self, index: int, top: int) -> Layer:
-        """The states whose highest ``top`` bits are a number, as states of a layer of all other free spins.
+        """Layer of all other free spins, for the states whose highest ``top`` bits are ``index``.
 
-        Its diagonal is this one's; of its factors those of the bits that it has are, none of the flip of all spins.
+        The diagonal is the same as in this layer. The part keeps the factors of its own bits, but not the flip of all
+        spins.
         """
         part, left = copy(self), self.bits - top
         couplings, fields, strength, half = self._exact
@@ -163,8 +164,8 @@ class Points(NamedTuple):
 def read_points(temperature: str | None, k: str | None, k_time: str | None, model: Ising | None) -> Points:
     """Couplings of every point from texts as ``grids.read_grid`` takes them; the model is None where not known yet.
 
-    T is in the unit of the couplings, k = 1 / T. Where neither is given, k is that at which the ferromagnet on the
-    layer's lattice with the layer's |J| has its transition.
+    T is in the unit of the couplings, k = 1 / T. Where neither is given, k is the critical value of the ferromagnet on
+    the layer's lattice with the layer's |J|.
     """
     if temperature is not None and k is not None:
         raise InputError(f"temperature {temperature!r} and k {k!r} say the same thing, k = 1 / T: leave one out")

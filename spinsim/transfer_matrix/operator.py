@@ -33,12 +33,13 @@ class TransferOperator(LinearOperator):
         method: ``butterfly`` (2 x 2 factors in cache or registers), ``kronecker`` (64 x 64 factors by matrix products)
             or ``auto``, the faster of the two.
         threads: CPU threads, a pool or a number.
-        share: Part of vectors on this device, None for all; others multiply at the same time.
+        share: Part of vectors on this device, None for all; other devices multiply at the same time.
 
     Attributes:
         layer: The layer.
-        method: How it is applied.
-        log_scale: Logarithm of what T is divided by: ln of an eigenvalue of T is ln of one of this plus ``log_scale``.
+        method: Method of multiplication, ``butterfly`` or ``kronecker``.
+        log_scale: Logarithm of the number by which T is divided: ln of an eigenvalue of T is ln of an eigenvalue of
+            this operator plus ``log_scale``.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """The spectrum of one disorder sample at one temperature: sector after sector, and its matrix elements.
 
-Several devices may share each vector: which of them, and a solver that is one at each, asked by rank 0.
+Several devices may share each vector. They are chosen here, and rank 0 directs a solver at each of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from spinsim.transfer_matrix.vectors import MOST_TOP, ROTATED, Share, Vectors, b
 Array = npt.NDArray[np.float64]
 Fixed = dict[int, int]  # spins, +1 or -1, by site
 RESOLUTION: Final = 1e-14  # resolution of ln(lambda_0 / lambda), by rounding in T
-_FEWEST: Final = 4  # stored vectors beside the wanted ones below which Lanczos does without a basis
+_FEWEST: Final = 4  # stored vectors, in addition to the wanted ones, below which Lanczos does without a basis
 _BESIDE: Final = {"cpu": 0, "cuda": 2**30}  # bytes of a GPU for kernels, cuBLAS, NCCL and short arrays
 _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always stored
 
@@ -47,10 +47,10 @@ _TINY: Final = 2**12  # amplitudes of vectors so short that a basis is always st
 def matrix_elements(model: Ising, vectors: dict[str, Any], fixed: Fixed, share: Share) -> dict[str, Array]:
     """<0|s_i|level> and <0|s_i s_j|level> of the first sector's lowest state.
 
-    s_i leads from even states to odd ones and s_i s_j back, so that ``sigma`` (level, site) needs both sectors and has
-    their odd states, ``sigma_sigma`` (level, bond) those of the first sector. In a field both have all states. The sign
-    of a vector is free: it is chosen so that the first large element is positive. Levels that are degenerate may be any
-    mixture of each other.
+    s_i leads from even states to odd ones and s_i s_j back. ``sigma`` (level, site) therefore needs both sectors and
+    has the odd states, ``sigma_sigma`` (level, bond) has the states of the first sector. In a field both have all
+    states. The sign of a vector is free: it is chosen so that the first large element is positive. Degenerate levels
+    may be any mixture of each other.
     """
     first = next(iter(vectors))
     ground = vectors[first][0]
@@ -78,9 +78,9 @@ def _sign(row: Array) -> float:
 
 
 def fixed_spins(layer: Layer, share: Share) -> Fixed:
-    """Spins that are the same in all states that a device has.
+    """Spins that are the same in all states of a device.
 
-    These are the last one where it is down, and those whose values tell parts of a vector from each other.
+    These are the last spin where it is down, and the spins whose values number the parts of a vector.
     """
     free = layer.bits - share.top
     fixed = {free + bit: 2 * (share.index >> bit & 1) - 1 for bit in range(share.top)}
@@ -96,12 +96,12 @@ def _weighted(w: Any, site: int, fixed: Fixed) -> Any:
 
 
 def _sum(w: Any, site: int, fixed: Fixed) -> float:
-    """Sum of s w over the states that are here."""
+    """Sum of s w over the states of this device."""
     return fixed[site] * float(w.sum()) if site in fixed else float(_weighted(w, site, fixed).sum())
 
 
 def _bonds(w: Any, edges: npt.NDArray[np.int32], fixed: Fixed) -> Array:
-    """Sum of s_i s_j w over the states that are here, for each bond."""
+    """Sum of s_i s_j w over the states of this device, for each bond."""
     sums, halves = np.zeros(len(edges)), {}
     for bond in np.argsort(edges.max(axis=1), kind="stable"):
         low, high = sorted(int(end) for end in edges[bond])
@@ -112,7 +112,7 @@ def _bonds(w: Any, edges: npt.NDArray[np.int32], fixed: Fixed) -> Array:
 
 
 def interlayer(operator: TransferOperator, vectors: Vectors, x: Any) -> float:
-    """Sum over sites of <x| s_i T s_i |x>, the eigenvalue of x times s_i s_i'; T is of the sector of s_i x."""
+    """Sum over sites of <x| s_i T s_i |x>, the eigenvalue of x times <s_i s_i'>; T is of the sector of s_i x."""
     y, out, total, fixed = vectors.empty(), vectors.empty(), 0.0, fixed_spins(operator.layer, vectors.share)
     for site in range(operator.layer.sites):
         y[:] = x
@@ -146,10 +146,10 @@ class Settings:
 
 
 class Fit(NamedTuple):
-    """Vectors that fit in memory beside all else that a task needs."""
+    """Vectors that fit in memory with all else that a task needs."""
 
     basis: int  # stored vectors, 0 for Lanczos without a basis
-    fits_eigenvectors: bool = True  # there an eigenvector of each level fits, so that degenerate levels are told apart
+    fits_eigenvectors: bool = True  # without a basis, an eigenvector of each level fits, to find degenerate levels
 
 
 def fit(
@@ -157,8 +157,8 @@ def fit(
 ) -> Fit:
     """Vectors that fit in memory; a layer that cannot fit at all is refused before anything is allocated.
 
-    So many ``tasks`` run at the same time, and so many ``devices`` share each vector, each with ``there`` bytes, by
-    default those that this process has.
+    ``tasks`` is the number of tasks that run at the same time, ``devices`` the number of devices that share each
+    vector. Each device has ``there`` bytes, by default the memory of this process.
     """
     if sites > MOST_SITES:
         raise InputError(f"{sites} sites make 2^{sites} states: choose a layer of up to {MOST_SITES} sites")
@@ -183,7 +183,7 @@ def fit(
 
 
 class _Needs(NamedTuple):
-    """Bytes that one device needs for its parts of all vectors and beside them."""
+    """Bytes that one device needs for its parts of all vectors and for all else."""
 
     vector: int  # bytes of a part, of all tasks that run at the same time
     piece: int  # bytes of a vector that are rotated at a time, likewise
@@ -200,11 +200,11 @@ class _Needs(NamedTuple):
         return cls(vector, piece, sectors, settings.eigenvalues, int(device == "cpu"), beside)
 
     def with_basis(self, basis: int) -> int:
-        """Bytes in the last sector, beside the eigenvectors of the others.
+        """Bytes in the last sector, with the eigenvectors of the other sectors.
 
-        The basis has one vector more than its number. Beside it are pieces of vectors that have been rotated, and those
-        that CuPy copies for it, or a vector, which CuPy's product of two takes, or at the end copies of the
-        eigenvectors, before the basis goes.
+        The basis has one vector more than its number. In addition there are rotated pieces of vectors and CuPy's copies
+        of pieces; or a vector, which CuPy's product of two vectors takes; or, at the end, copies of the eigenvectors
+        before the basis is freed.
         """
         vectors = self.levels * (self.sectors - 1) + basis + 1 + self.diagonals
         rotated = basis if self.diagonals else basis + lanczos.most_kept(self.levels, basis)
@@ -215,7 +215,7 @@ class _Needs(NamedTuple):
 
 
 def room(gpu: int | None) -> int:
-    """Bytes of this process that long vectors can have: on a GPU, or of the machine's memory where it is None.
+    """Bytes that long vectors of this process can have: on a GPU, or in the machine's memory where ``gpu`` is None.
 
     Several ranks of a machine share its memory, and its GPUs where these are fewer.
     """
@@ -238,7 +238,7 @@ class Solver:
     room: Fit  # vectors that fit in memory
     threads: Threads
     on_product: Callable[[], None] = lambda: None
-    """It is called before every product with T, and what it raises ends the search."""
+    """Called before every product with T; an exception that it raises ends the search."""
     share: Share | None = None
 
     def __post_init__(self) -> None:
@@ -254,7 +254,7 @@ class Solver:
         return TransferOperator(layer, self.settings.device, self.settings.method, self.threads, self.share)
 
     def _begin(self) -> None:
-        """The next sector; its start vector has a plane of its own."""
+        """Begin the next sector, whose start vectors have a plane of their own."""
         sector, s = self.sectors[len(self._finished)], self.settings
         self._iteration: ThickRestart | None = None
         if s.device == "cuda":  # else small arrays take pieces of the blocks that long vectors leave
@@ -272,7 +272,7 @@ class Solver:
         return self._at.apply(x, out)
 
     def advance(self) -> None:
-        """A cycle of Lanczos; without a stored basis a whole sector."""
+        """Carry out a cycle of Lanczos; without a stored basis, a whole sector."""
         if self._iteration is None:
             find = one_by_one if self.room.fits_eigenvectors else at_once
             self._finish(find(self._apply, self._vectors, self._search))
@@ -299,7 +299,7 @@ class Solver:
             self._begin()
 
     def row(self) -> dict[str, Any]:
-        """Everything that the file holds of this sample and temperature; NaN for what was not computed."""
+        """All values that the file holds for this sample and temperature; NaN for values that were not computed."""
         model, scale, dimensions = self.model, self._at.log_scale, (len(self.sectors), self.settings.eigenvalues)
         scaled = np.log(np.stack([levels.value for levels in self._finished]))
         row: dict[str, Any] = {
@@ -325,7 +325,7 @@ class Solver:
         return row
 
     def _energy(self, row: dict[str, Any], ground: Any) -> float:
-        """Per site: in the layer, its fields, and to the next layer, whose coupling is k_time / k."""
+        """Energy per site of bonds in the layer, of fields, and of bonds to the next layer with coupling k_time / k."""
         model, sample = self.model, self.sample
         bonds = model.integer_couplings(sample) @ row["sigma_sigma"][0]
         fields = model.integer_fields(sample) @ row["sigma"][0] if self.sectors == ("all",) else 0.0
@@ -336,7 +336,7 @@ class Solver:
         return -float((bonds + fields) * model.quantum + self.k_time / self.k * between) / model.sites
 
     def snapshot(self) -> dict[str, npt.NDArray[Any]]:
-        """All that ``advance`` goes on from, as arrays of fixed shapes, for a stored basis; of vectors what is here."""
+        """State from which ``advance`` goes on with a stored basis, as arrays of fixed shapes; this device's part."""
         assert self._iteration is not None  # noqa: S101  (a run without a basis is not saved)
         s, dimension = self.settings, self._vectors.length
         numbers = np.zeros((len(self.sectors), 4, s.eigenvalues))
@@ -353,7 +353,7 @@ class Solver:
         }
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a snapshot; one that gave levels up after another number of steps is of no use."""
+        """Go on from a snapshot; one that gave levels up after another number of steps is ignored."""
         most_steps, gave_up = saved["most_steps"]
         if gave_up and most_steps != self.settings.most_steps:
             return
@@ -395,7 +395,7 @@ class Chosen(NamedTuple):
 
 
 def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str, tasks: int = 1) -> Chosen:
-    """The devices that share each vector: all that are asked for, more where it would not fit one GPU."""
+    """Choose the devices that share each vector: all that are asked for, and more where it would not fit."""
     given = seats(device)
     members = _most(len(given), sites - (sectors != ("all",)), settings.device)
     while True:
@@ -411,7 +411,7 @@ def choose(sites: int, sectors: tuple[str, ...], settings: Settings, device: str
 
 
 def _most(devices: int, bits: int, kind: str) -> int:
-    """The power of two of devices that share vectors of 2^bits amplitudes."""
+    """Number of devices, a power of two, that share vectors of 2^bits amplitudes."""
     if bits < FEWEST_BITS[kind]:
         return 1
     most = 1 << (devices.bit_length() - 1)
@@ -437,8 +437,8 @@ def _in_words(mine: Sequence[Seat], given: Sequence[Seat]) -> str:
 class SplitSolver:
     """A ``Solver`` at every device of a group, each with its part of all vectors.
 
-    Its arguments up to ``room`` are ``given``; ``on_product`` is called before every product, and what it raises ends
-    the task.
+    ``given`` are the arguments of ``Solver`` up to ``room``. ``on_product`` is called before every product, and its
+    exception ends the task.
     """
 
     def __init__(
@@ -453,7 +453,7 @@ class SplitSolver:
         self._solvers = Each(together(members, _make, given, threads, first, on_product is not None))
 
     def advance(self) -> None:
-        """As of ``Solver``; raises KeyboardInterrupt where ``on_product`` did."""
+        """Advance like ``Solver``; raise KeyboardInterrupt where ``on_product`` did."""
         stopped, self.done = together(self._members, _advance, self._solvers)[0]
         if stopped:
             raise KeyboardInterrupt
@@ -470,14 +470,14 @@ class SplitSolver:
         return parts[0] | {name: np.concatenate([part[name] for part in parts], axis=-1) for name in _SHARED}
 
     def restore(self, saved: Saved) -> None:
-        """Go on from a snapshot, of however many devices."""
+        """Go on from a snapshot of any number of devices."""
         parts = {name: np.split(saved[name], len(self._members), axis=-1) for name in _SHARED}
         own = [saved | {name: parts[name][k] for name in _SHARED} for k in range(len(self._members))]
         together(self._members, _call, self._solvers, "restore", Each(own))
 
 
 class _StoppedError(Exception):
-    """The task is to end, at all devices."""
+    """The task must end, at all devices."""
 
 
 def _make(

@@ -1,15 +1,15 @@
-"""Long vectors on the CPU (NumPy, with Numba kernels) or a GPU (CuPy): what Lanczos does with them, in one place.
+"""Long vectors on the CPU (NumPy, with Numba kernels) or a GPU (CuPy): all operations of Lanczos in one place.
 
 Sums go over blocks of fixed size in a fixed order, so that on the CPU no number of threads changes a bit.
 
 To the butterflies of the CPU a vector of 2^bits amplitudes is a table of 2^(bits - low) rows of 2^low. The first pass
 takes rows, which lie in one piece and fit the second-level cache; the second takes narrow columns of all rows.
 
-Several devices may have a part of each vector (``Share``). ``Across`` applies the factors of the bits that tell parts
-from each other, and the flip of all spins, which mirrors parts too. Every part is cut into chunks. In a round each
-device gets one chunk from all parts, the same one of each, and the chunk that mirrors it: all that these factors mix.
-It applies them and gives the chunks back. Of 2^top devices each so sends 2 (1 - 2^-top) times what it has, whatever
-``top`` is; sending whole parts, bit by bit, would take top + 1 times.
+Several devices may have a part of each vector (``Share``). ``Across`` applies the factors of the bits that number the
+parts, and the flip of all spins, which mirrors parts too. Every part is cut into chunks. In a round each device gets
+the same chunk from all parts, and the chunk that mirrors it: all amplitudes that these factors mix. It applies the
+factors and gives the chunks back. Each of 2^top devices thus sends 2 (1 - 2^-top) times its part, whatever ``top`` is;
+sending whole parts, bit by bit, would send it top + 1 times.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from spinsim.parallel.group import Group
 from spinsim.transfer_matrix.layer import Layer
 
 START_FILE: Final = "transfer_matrix/start_vector.cu"
-BLOCK: Final = 4096  # amplitudes of a sum: a few rows of it fit the first-level cache
-_LONGEST: Final = 2**30  # what cuBLAS takes at a time
-_LONGEST_ROW: Final = 2**29  # of matrices, beyond which cuBLAS was seen to read elsewhere
+BLOCK: Final = 4096  # amplitudes of one partial sum: a few rows of this length fit the first-level cache
+_LONGEST: Final = 2**30  # amplitudes that cuBLAS takes at a time
+_LONGEST_ROW: Final = 2**29  # row of a matrix, beyond which cuBLAS was seen to read other memory
 ROTATED: Final = {"cpu": 2**18, "cuda": 2**22}  # columns that are multiplied at a time
 Array = npt.NDArray[np.float64]
 
@@ -71,7 +71,7 @@ def _octuple(y, first, q):  # type: ignore[no-untyped-def]
 
 @real_kernel
 def rows(x, diagonal, y, low, q, flip, both, first, last):  # type: ignore[no-untyped-def]
-    """Diagonal, flip of all spins where not 0, ``low`` factors and, where ``both``, the diagonal, on some rows."""
+    """Apply the diagonal, the flip of all spins, ``low`` factors and, if ``both``, the diagonal again to some rows."""
     size = 1 << low
     for row in range(first, last):
         begin, end = row * size, (row + 1) * size
@@ -101,7 +101,7 @@ def rows(x, diagonal, y, low, q, flip, both, first, last):  # type: ignore[no-un
 
 @real_kernel
 def columns(diagonal, y, low, bits, width, q, first, last):  # type: ignore[no-untyped-def]
-    """The factors from ``low`` on and the diagonal, in place, on columns of ``width`` from ``first`` to ``last``."""
+    """Apply factors from ``low`` on and the diagonal, in place, to columns of ``width`` from ``first`` to ``last``."""
     for column in range(first, last):
         begin = column * width
         bit = low
@@ -181,10 +181,10 @@ def fill_on_gpu(out: Any, first: int, seed: int, block: int, plane: int) -> None
 
 
 class Share:
-    """A part of 2^-top of the amplitudes, and what is added up over all parts.
+    """A part of 2^-top of the amplitudes, and sums over all parts.
 
-    Without a group, which has 2^top members, it is the whole. ``index`` is the number of the part, ``size`` how many
-    there are; the highest ``top`` bits of an amplitude's number say whose it is.
+    Without a group, which has 2^top members, the part is the whole. ``index`` is the number of the part, ``size`` the
+    number of parts; the highest ``top`` bits of an amplitude's number are the number of its part.
     """
 
     def __init__(self, group: Group | None = None) -> None:
@@ -197,7 +197,7 @@ class Share:
         return self._group.sum(values) if self._group else values
 
     def agreed(self, *arrays: npt.NDArray[Any]) -> Sequence[npt.NDArray[Any]]:
-        """The arrays of the first part, equally at all: libraries may round differently on other processors."""
+        """Return the arrays of the first part at all parts, as libraries may round differently on other processors."""
         if self._group is None:
             return arrays
         mine = self.index == 0
@@ -211,7 +211,8 @@ class Share:
 class Vectors:
     """Arithmetic with vectors of one length on one device, or with its part of vectors that several devices share.
 
-    Members of a group call the same methods. ``length`` are the amplitudes that are here, ``xp`` is NumPy or CuPy.
+    Members of a group call the same methods. ``length`` is the number of amplitudes on this device, ``xp`` is NumPy or
+    CuPy.
     """
 
     def __init__(
@@ -223,7 +224,7 @@ class Vectors:
         self.threads = threads if isinstance(threads, Threads) else Threads(threads if device == "cpu" else 1)
 
     def empty(self, *shape: int) -> Any:
-        """An array of so many vectors, its contents undefined."""
+        """Uninitialised array of vectors, (*shape, length)."""
         return self.xp.empty((*shape, self.length))
 
     def random(self, seed: int, block: int, plane: int, out: Any) -> None:
@@ -285,7 +286,7 @@ class Vectors:
         return float(np.sqrt(self.dot(x, x)))
 
     def rotate(self, basis: Any, mixing: Array) -> None:
-        """Replace the first vectors of ``basis`` by the combinations of all that the columns of ``mixing`` say."""
+        """Replace the first vectors of ``basis`` by combinations of all, with the columns of ``mixing`` as weights."""
         rows = self.xp.asarray(np.ascontiguousarray(mixing.T))
         step = ROTATED[self.device]
         for first in range(0, self.length, step):
@@ -307,10 +308,10 @@ def module(device: str) -> Any:
 
 
 ACROSS_FILE: Final = "transfer_matrix/across.cu"
-MOST_TOP: Final = 4  # bits that tell parts apart
+MOST_TOP: Final = 4  # most bits that number parts
 MIX_THREADS: Final = 256
 BUFFER: Final = {"cpu": 2**20, "cuda": 2**25}  # amplitudes of a buffer: 256 MiB on a GPU
-_LANES: Final = {"cpu": 1, "cuda": 2}  # buffers; that of one round travels while that of another is mixed
+_LANES: Final = {"cpu": 1, "cuda": 2}  # buffers; one travels while another is mixed
 
 
 def buffer_bytes(device: str) -> int:
@@ -325,7 +326,7 @@ def _nothing(piece: int) -> None: ...
 
 
 class _Lane(NamedTuple):
-    """Where rounds are carried out: a buffer (parts, 2, chunk), what mixes it, on a GPU a stream."""
+    """Resources of a round: a buffer (parts, 2, chunk), the function that mixes it and, on a GPU, a stream."""
 
     buffer: Any
     mix: Callable[[], None]
@@ -333,9 +334,9 @@ class _Lane(NamedTuple):
 
 
 class Across:
-    """These factors on one device's part of a vector, at all parts at the same time.
+    """Factors that mix parts, applied to one device's part of a vector, at all devices at the same time.
 
-    The layer is that of the whole vector; at least ``top`` + 1 bits lie within a part. A round takes two pieces of
+    The layer belongs to the whole vector; at least ``top`` + 1 bits lie within a part. A round takes two pieces of
     ``piece`` amplitudes.
     """
 
@@ -357,7 +358,7 @@ class Across:
             self._lanes = [_Lane(buffer, partial(_mix, buffer, *factors))]
 
     def __call__(self, y: Any, before: OfPiece = _nothing, after: OfPiece = _nothing) -> None:
-        """Apply them to a part, in place; on a GPU one buffer travels while another is mixed.
+        """Apply the factors to a part, in place; on a GPU one buffer travels while another is mixed.
 
         ``before`` makes a piece of the part ready, by its number, and ``after`` goes on with it while others travel.
         """
@@ -376,7 +377,7 @@ class Across:
                         after(piece)
 
     def _round(self, lane: _Lane, pairs: list[tuple[Any, Any]]) -> None:
-        """One of them: ``pairs`` are the chunks that each device mixes, with those that mirror them."""
+        """Carry out a round: ``pairs`` are the chunks that each device mixes, with the chunks that mirror them."""
         share, (buffer, mix, _) = self._share, lane
         mine, others = share.index, [j for j in range(share.size) if j != share.index]
         there = [(pairs[j][half], j) for j in others for half in range(2)]
@@ -411,7 +412,7 @@ def across_instances() -> list[tuple[str, str]]:
 
 
 class CudaMix:
-    """The factors of ``_mix`` on chunks in a buffer (parts, 2, chunk) of which the second ones mirror the first."""
+    """The factors of ``_mix`` on chunks in a buffer (parts, 2, chunk); the second chunks mirror the first."""
 
     def __init__(self, buffer: Any, ratio: float, flip: float) -> None:
         parts, _, chunk = buffer.shape
@@ -430,7 +431,7 @@ class CudaMix:
 
 @contextmanager
 def along_with(streams: Sequence[Any]) -> Iterator[None]:
-    """Let streams begin where the present one is now, and that one go on when they are done."""
+    """Let streams begin after the work so far of the present stream, and this stream go on when they are done."""
     import cupy
 
     present = cupy.cuda.get_current_stream()

@@ -1,6 +1,6 @@
 """Figures for a paper that serve several jobs, all in one style (``paper.py``).
 
-What a job alone draws lies in its folder below ``spinsim/jobs``.
+Figures of a single job are in the job's folder below ``spinsim/jobs``.
 """
 
 from spinsim.analysis.figures.averages import averages_figure, crossings_figure, order_figure, order_names

@@ -1,6 +1,6 @@
 """Averages of runs against temperature, field, k, Gamma or beta, of one run or several sizes, and crossings.
 
-``draw_averages`` draws those of every job: of runs in equilibrium (``averages_figure``) and of anneals.
+``draw_averages`` draws the averages of every job: of runs in equilibrium (``averages_figure``) and of anneals.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _EXACT: Final = {
     "specific_heat": onsager.specific_heat,
     "abs_magnetization": onsager.magnetization,
 }
-_NEAR_ZERO: Final = 0.4  # of the largest value: an axis whose values begin above it shows no 0
-_DECADES: Final = 1.3  # that a positive quantity spans where its axis is logarithmic
+_NEAR_ZERO: Final = 0.4  # share of the largest value: an axis shows 0 if the smallest value is below it
+_DECADES: Final = 1.3  # decades that a positive quantity must span for a logarithmic axis
 _INSET: Final = 0.36  # of the width and of the height of a panel
 _TICKS: Final = 0.12  # likewise, for the labels of its ticks
 _EDGE: Final = 0.04  # likewise, to the frame
@@ -41,11 +41,11 @@ _FINE: Final = 400  # points along the curves
 
 
 class Averages(NamedTuple):
-    """Averages of a run, as a curve in each panel shows them."""
+    """Averages of a run, drawn as a curve in each panel."""
 
     model: Ising
     x: Array  # abscissae, (points,)
-    temperature: Array  # at each point; of quantum runs what stands in its place
+    temperature: Array  # at each point; for quantum runs the quantity in its place
     estimates: Mapping[str, Estimate]  # by name
     label: str  # in the legend
 
@@ -59,11 +59,11 @@ def averages_figure(
 ) -> PaperFigure:
     """Energy, specific heat, order parameter and susceptibility against temperature, with errors that can be trusted.
 
-    The order parameter is |m|, |m_s| or the link overlap, by ``observable``, which is that of ``CROSSING``. |m| is left
-    out where nothing favours parallel spins, as it is noise there. Points whose error cannot be trusted are open and
-    have no bar, and specific heats far above dE/dT are marked above the panel. A square ferromagnet in zero field comes
-    with the exact curves of the infinite lattice. ``columns``, names of estimates with commas between them, are drawn
-    instead. Runs are of one size each, from the smallest on.
+    The order parameter is |m|, |m_s| or the link overlap, by ``observable``, a key of ``CROSSING``. |m| is left out
+    where nothing favours parallel spins, as it is noise there. Points whose error cannot be trusted are open and have
+    no bar, and specific heats far above dE/dT are marked above the panel. For a square ferromagnet in zero field, the
+    exact curves of the infinite lattice are added. ``columns``, comma-separated names of estimates, replace the default
+    panels. Runs are of one size each, from the smallest on.
     """
     if columns is not None:
         for summary in summaries:
@@ -91,7 +91,7 @@ def order_names(result: Tempered) -> list[str]:
 
 
 def _order(results: Sequence[Tempered]) -> str:
-    """Returns what orders in all runs and was measured; empty where nothing is."""
+    """Return the order parameter that all runs have measured; empty where there is none."""
     model, order = results[0].model, order_parameter(results)
     if order == "overlap" and not all(choice_of(result).copies > 1 for result in results):
         order = "magnetization"
@@ -120,7 +120,7 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
 def draw_averages(
     runs: Sequence[Averages], names: Sequence[str], style: str, against: str, *, joined: bool = False
 ) -> PaperFigure:
-    """A panel for each of the averages, in which each run is a curve; the figure has no caption yet."""
+    """Draw a panel for each average, with a curve for each run; the figure has no caption yet."""
     height = 1.35 if len(names) > 3 and style == "single" else 1.6
     with drawn_panels(style, len(names), height, against) as (figure, axes):
         for ax, name in zip(axes, names, strict=True):
@@ -144,7 +144,7 @@ def _draw_run(ax: Axes, name: str, run: Averages, colour: str, marker: str, join
     estimate = run.estimates[name]
     if np.isnan(estimate.value).all():
         return
-    if name == "specific_heat":  # those far above dE/dT are marks above the frame
+    if name == "specific_heat":  # values far above dE/dT become marks above the frame
         off_scale = paper.is_off_scale(run.temperature, run.estimates["energy_per_site"].value, estimate.value)
         paper.mark_off_scale(ax, run.x[off_scale])
         estimate = replace(estimate, value=np.where(off_scale, np.nan, estimate.value))
@@ -152,7 +152,7 @@ def _draw_run(ax: Axes, name: str, run: Averages, colour: str, marker: str, join
 
 
 def _scale(ax: Axes, name: str, runs: Sequence[Averages]) -> None:
-    """The axis of an estimate: logarithmic over decades, else from 0 for what is positive; exact curves in it."""
+    """Scale the axis of an estimate, logarithmic over decades, else from 0 if positive; draw exact curves."""
     values = np.concatenate([run.estimates[name].value for run in runs])
     values = values[np.isfinite(values)]
     positive = len(values) > 0 and values.min() > 0
@@ -170,10 +170,10 @@ def _scale(ax: Axes, name: str, runs: Sequence[Averages]) -> None:
 def crossings_figure(
     comparisons: Sequence[Comparison], style: str = "single", against: str = paper.TEMPERATURE
 ) -> PaperFigure:
-    """Each estimate against temperature or what stands in its place, a panel each, with crossings and errors.
+    """Draw each estimate against temperature or the quantity in its place, a panel each, with crossings and errors.
 
-    Points whose error cannot be trusted are open and have no bar, and so have crossings between such points. An inset
-    shows what lies around the crossings, where the panel has room for it.
+    Points whose error cannot be trusted are open and have no bar; crossings between such points have no bar either. An
+    inset enlarges the surroundings of the crossings, where the panel has room for it.
     """
     is_open = False
     with drawn_panels(style, len(comparisons), 2.3, against) as (figure, axes):
@@ -190,7 +190,7 @@ def crossings_figure(
 
 
 def _draw(ax: Axes, comparison: Comparison) -> bool:
-    """Curves and crossings; whether some errors of the curves cannot be trusted."""
+    """Draw curves and crossings; return True if some errors of the curves cannot be trusted."""
     is_open = False
     colours = {}
     for curve, (colour, marker) in zip(comparison.curves, paper.curve_styles(len(comparison.curves)), strict=True):
@@ -205,7 +205,7 @@ def _draw(ax: Axes, comparison: Comparison) -> bool:
 
 
 def _draw_inset(ax: Axes, comparison: Comparison) -> None:
-    """The surroundings of the crossings, in the corner where the panel is empty; nothing where none is."""
+    """Draw the surroundings of the crossings in an empty corner of the panel; nothing where no corner is empty."""
     window, corner = _window(comparison), _empty_corner(ax, comparison)
     if window is None or corner is None:
         return
@@ -221,7 +221,7 @@ def _draw_inset(ax: Axes, comparison: Comparison) -> None:
 
 
 def _window(comparison: Comparison) -> tuple[float, float, float, float] | None:
-    """Returns the ends of an inset along x and along y: crossings with two errors and two points on both sides."""
+    """Return the ends of an inset along x and y: crossings with two errors, and the next point on both sides."""
     crossed = [pair for pair in comparison.crossings if np.isfinite(pair.crossing.value)]
     if not crossed:
         return None
@@ -249,7 +249,7 @@ def _between(x: Array, y: Array, fine: Array) -> Array:
 
 
 def _empty_corner(ax: Axes, comparison: Comparison) -> tuple[float, float] | None:
-    """Lower left corner of an inset with its tick labels' room, in fractions of the panel, that hides no curve."""
+    """Lower left corner, in fractions of the panel, of an inset that hides no curve, with room for tick labels."""
     (low, high), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     fine = np.linspace(low, high, _FINE)
     points = []

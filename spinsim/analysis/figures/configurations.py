@@ -115,7 +115,7 @@ class Panels:
             yield
 
     def _number(self, axis: str, number: int, word: str = "") -> int:
-        """A number along an axis, counted from its end where it is below 0."""
+        """Index along an axis; negative numbers count from its end."""
         length = len(self.saved.axes[axis])
         if not -length <= number < length:
             name = argument(word or axis, number)
@@ -136,7 +136,7 @@ class Panels:
         return float(width), float(height)
 
     def _panel(self, ax: Axes) -> Any:
-        """An empty panel, as its artist that shows spins."""
+        """Draw an empty panel and return the artist that shows spins."""
         if not self.lattice.joins_layers:
             return draw_discs(ax, self.lattice.site_positions())
         width, height = self._extent()
@@ -160,7 +160,7 @@ def _gif(figure: Figure, frames: Iterator[None]) -> bytes:
 
 
 def _film(figure: Figure, frames: Iterator[None]) -> bytes:
-    """An MP4 file of the same, which ffmpeg makes."""
+    """An MP4 file of a figure that changes from frame to frame, made by ffmpeg."""
     from matplotlib.animation import FFMpegWriter
 
     if not FFMpegWriter.isAvailable():
@@ -178,7 +178,7 @@ def _film(figure: Figure, frames: Iterator[None]) -> bytes:
 
 
 def draw_discs(ax: Axes, positions: npt.NDArray[np.float64]) -> EllipseCollection:
-    """A disc at each position, as wide as neighbours are apart."""
+    """Draw a disc at each position, with the distance of neighbours as diameter."""
     one = np.ones(len(positions))
     discs = EllipseCollection(
         *(one, one, 0 * one), units="xy", offsets=positions, offset_transform=ax.transData, linewidths=0

@@ -1,7 +1,7 @@
 """Figures for a paper: one column wide or two, 8 pt, Okabe-Ito colours, the same bytes for the same result.
 
-Below: figures and their files; then what panels of several figures have in common, labels, points and exact curves.
-Figures are ``Figure`` objects, never pyplot's, need no display, and have the caption that a paper needs. Colours:
+Figures and their files come first, then the elements that panels share: labels, points and exact curves. Figures are
+``Figure`` objects, never pyplot's, need no display, and have the caption that a paper needs. Colours:
 M. Okabe, K. Ito, Color Universal Design (2008), https://jfly.uni-koeln.de/color. Sizes in inches.
 """
 
@@ -41,9 +41,9 @@ FORMATS: Final = ("pdf", "png", "svg")
 
 STYLES: Final = {"single": 3.4, "double": 7.0}  # widths: of a column, and of a page of two
 _IN_A_ROW: Final = 3  # panels across two columns
-_LEGEND: Final = 0.4  # height that is set aside for it
+_LEGEND: Final = 0.4  # height reserved for the legend
 _LEGEND_COLUMNS: Final = 6
-_COLUMNS: Final = 100  # of a caption's lines
+_COLUMNS: Final = 100  # width of a caption's lines
 _STAMPS: Final = {"pdf": ("CreationDate",), "png": ("Software",), "svg": ("Date", "Creator")}
 """Metadata left out, as a date or a version would make equal figures differ."""
 
@@ -55,7 +55,7 @@ PURPLE: Final = "#CC79A7"
 SKY: Final = "#56B4E9"
 GREY: Final = "#7F7F7F"
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
-MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # for those who print without colours
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # for prints without colours
 _STYLE: Final[dict[str, Any]] = {
     "font.family": "STIXGeneral",
     "mathtext.fontset": "stix",
@@ -139,7 +139,7 @@ def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple
 
 @contextmanager
 def drawn_panels(style: str, count: int, height: float, xlabel: str = "") -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    """Panels as ``lay_panels`` lays them; when they are drawn their labels are aligned and have one legend."""
+    """Panels of ``lay_panels``; after they are drawn, labels are aligned and one legend is added."""
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, count, height, xlabel)
         yield figure, axes
@@ -166,16 +166,16 @@ def bar_figure(names: list[str], values: dict[str, npt.NDArray[np.float64]], lab
 
 
 def save_figure(figure: Figure, path: Path, overwrite: bool = False) -> None:
-    """Write a figure as PDF with embedded TrueType fonts, as PNG of 300 dpi or as SVG, whichever the suffix says.
+    """Write a figure as PDF with embedded TrueType fonts, as PNG of 300 dpi or as SVG, by the suffix.
 
-    The caption of a ``PaperFigure`` goes into a text file of the same name beside it. The same figure may be there
-    already; another of that format, and its caption, is replaced with ``overwrite``, nothing else ever is.
+    The caption of a ``PaperFigure`` goes into a text file of the same name. An equal figure may exist already. Another
+    figure of that format, and its caption, is replaced with ``overwrite``; no other file ever is.
     """
     save_figures({path: figure}, overwrite)
 
 
 def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> None:
-    """The same of several figures: none is written where one of them may not be."""
+    """Write several figures like ``save_figure``; none is written where one of them may not be."""
     outputs = {path: _picture(figure, path) for path, figure in figures.items()}
     for path, figure in figures.items():
         if isinstance(figure, PaperFigure):
@@ -185,7 +185,7 @@ def save_figures(figures: Mapping[Path, Figure], overwrite: bool = False) -> Non
 
 
 def _picture(figure: Figure, path: Path) -> tuple[str, bytes]:
-    """The format that a suffix says, and the content of the file."""
+    """Format named by the suffix, and the content of the file."""
     kind = path.suffix[1:].lower()
     if kind not in FORMATS:
         suffixes = f".{', .'.join(FORMATS[:-1])} or .{FORMATS[-1]}"
@@ -238,7 +238,7 @@ def curve_label(size: str) -> str:
 
 
 def run_text(result: Tempered) -> str:
-    """Such as "8 x 8 x 8, 4 samples of 2 copies"."""
+    """Size and samples of a run, such as "8 x 8 x 8, 4 samples of 2 copies"."""
     copies = choice_of(result).copies
     return _text(result.model, f"{copies} cop" + ("ies" if copies > 1 else "y"))
 
@@ -248,7 +248,7 @@ def replicas_text(result: Annealed) -> str:
 
 
 def _text(model: Ising, each: str) -> str:
-    """Size of space, "N = 100" where it is no lattice of two dimensions or more, slices and samples."""
+    """Size of space ("N = 100" unless a lattice of two dimensions or more), slices and samples."""
     lattice, slices, samples = in_space(model), model.graph.slices, model.samples
     size = f"${sides(lattice)}$" if lattice and lattice.dimension > 1 else f"$N = {model.sites // slices}$"
     in_time = f", {slices} slices" if slices > 1 else ""
@@ -273,7 +273,7 @@ def curve_styles(count: int) -> list[tuple[str, str]]:
 
 
 def in_math(text: str) -> str:
-    """Formulas of a verdict or of a crossing, which terminals print, as captions have them."""
+    """Convert the plain formulas of a verdict or a crossing to the mathtext of captions."""
     for plain, formula in _FORMULAS.items():
         text = re.sub(plain, formula, text)
     return text
@@ -288,7 +288,7 @@ def show_zero(ax: Axes) -> None:
 def draw_exact(
     ax: Axes, temperature: Array, exact: Callable[[Array, float], Array], coupling: float, highest: float | None = None
 ) -> None:
-    """The infinite lattice over the range of the data, no higher than ``highest`` times where these end."""
+    """Draw the infinite lattice over the range of the data, no higher than ``highest`` times the top of the data."""
     if not ax.containers:
         return
     top = ax.get_ylim()[1]
@@ -308,7 +308,7 @@ def draw_exact(
 def draw_estimate(
     ax: Axes, x: Array, estimate: Estimate, colour: str, label: str, joined: bool = False, marker: str = "o"
 ) -> bool:
-    """Points with error bars, and open ones without where the error cannot be trusted; whether there are such."""
+    """Draw points with error bars, open ones without a bar where the error is unknown; return True if any are open."""
     value, error = estimate.value, estimate.error
     known = estimate.trusted & np.isfinite(error)
     line: dict[str, Any] = {"fmt": marker}
@@ -325,9 +325,9 @@ def draw_estimate(
 
 
 def is_off_scale(temperature: Array, energy: Array, heat: Array) -> Bools:
-    """Which specific heats are more than twice the largest dE/dT over thirtieths of the range; none if all would be.
+    """Mark specific heats above twice the largest dE/dT over thirtieths of the range; none if all would be marked.
 
-    In equilibrium dE/dT is the specific heat; where runs fall out of it their spread of energies can dwarf all else.
+    In equilibrium dE/dT is the specific heat. Out of equilibrium the spread of energies can dwarf all other values.
     """
     none = np.zeros(len(heat), np.bool_)
     if len(temperature) < _FEWEST_FOR_SLOPE or is_constant(temperature):
@@ -346,7 +346,7 @@ def mark_off_scale(ax: Axes, x: Array) -> None:
 
 
 def some_temperatures(temperature: Array) -> list[tuple[int, Any]]:
-    """Up to five of the temperatures, evenly chosen from the lowest to the highest: their numbers and colours."""
+    """Indices and colours of up to five temperatures, evenly chosen from the lowest to the highest."""
     chosen = sorted({round(k * (len(temperature) - 1) / (_CURVES - 1)) for k in range(_CURVES)})
     return list(zip(chosen, colormaps["plasma"](np.linspace(0, 0.85, len(chosen))), strict=True))
 

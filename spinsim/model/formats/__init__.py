@@ -1,4 +1,4 @@
-"""Files of problems: those in text, a term a line, the table of all formats, and how a file is read and written."""
+"""Files of problems: text formats with a term a line, the table of all formats, and reading and writing of files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read_biq_mac(source: Source) -> Quadratic:
 
 
 def repeated(ends: Ends, sites: int) -> npt.NDArray[np.bool_]:
-    """True for each term whose pair a term above has, in either order; sites count up to ``sites``."""
+    """True for each term whose pair occurs in a term above, in either order; sites count up to ``sites``."""
     again = np.ones(len(ends), np.bool_)
     again[np.unique(pair_numbers(ends, sites + 1), return_index=True)[1]] = False
     return again
@@ -126,7 +126,7 @@ def is_coo(source: Source) -> bool:
 
 
 def _coo_header(source: Source) -> int | None:
-    """Line of the comment that states the type of the variables, one of those above the first term."""
+    """Line of the comment above the first term that states the type of the variables; None without one."""
     return next((at for at, line in enumerate(source.above(), 1) if _COO.match(line)), None)
 
 
@@ -134,8 +134,8 @@ def read_coo(source: Source) -> Quadratic:
     """Dimod's COO file: ``# vartype=SPIN`` or ``# vartype=BINARY``, then ``i j value`` with sites from 0.
 
     i = i is a linear term; other lines with ``#`` are comments, of which ``# offset=c`` states the constant. dimod
-    minimises sum h s + sum J s s: our J and h are minus its values. Where nearly all numbers up to the largest never
-    occur, numbers are names, and only those that occur are sites.
+    minimises sum h s + sum J s s: our J and h are minus its values. If few of the numbers up to the largest occur,
+    numbers are labels, and only numbers that occur are sites.
 
     Source: ``dimod.serialization.coo``.
     """
@@ -167,7 +167,7 @@ def write_coo(problem: Quadratic) -> bytes:
 def read_qbsolv(source: Source) -> Quadratic:
     """Qbsolv's QUBO file: comments ``c ...``, ``p qubo 0 maxNodes nDiagonals nElements``, then ``i j value``.
 
-    Sites count from 0; i = j are diagonals, others are elements; those of a pair add, in either order.
+    Sites count from 0; i = j are diagonals, others are elements; elements of a pair add, in either order.
 
     Source: the README of github.com/dwavesystems/qbsolv.
     """
@@ -203,9 +203,9 @@ def write_qbsolv(problem: Quadratic) -> bytes:
 def read_matrix_market(source: Source) -> Quadratic:
     """A matrix in the MatrixMarket form of NIST, which ``scipy.io`` reads and writes.
 
-    Without more, the matrix is that of the weights of a graph, a MaxCut instance: symmetric or triangular, without a
-    diagonal. A comment ``% vartype=BINARY`` makes it a QUBO, x' Q x, and ``% vartype=SPIN`` the values of spins that
-    COO files have: each pair once, linear terms on the diagonal.
+    By default the matrix holds the weights of a graph, a MaxCut instance: symmetric or triangular, without a diagonal.
+    A comment ``% vartype=BINARY`` makes it a QUBO, x' Q x. ``% vartype=SPIN`` makes it a problem of spins as in COO
+    files: each pair once, linear terms on the diagonal.
     Source: R. F. Boisvert, R. Pozo, K. A. Remington, NIST Interagency Report 5935 (1996).
     """
     first = source.first_beyond()
@@ -365,7 +365,7 @@ def write_dimacs(problem: Quadratic) -> bytes:
 
 
 def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
-    """Ends and weights of the bonds of a problem that is one of a graph alone."""
+    """Ends and weights of the bonds of a problem; InputError unless it is a graph alone."""
     _, linear, ends, weights = problem.split()
     if problem.vartype != SPIN or np.any(linear) or problem.offset:
         raise InputError(
@@ -378,7 +378,7 @@ def read_edge_list(source: Source) -> Quadratic:
     """A MaxCut graph: lines ``u v`` or ``u v w`` of any words.
 
     Lines with ``#`` or ``%`` are comments. Words that are whole numbers are numbers, others are texts; sites stand in
-    the order in which the lines name them first. ``{}`` behind the two words, which NetworkX writes, says nothing.
+    the order in which the lines name them first. ``{}`` behind the two words, which NetworkX writes, is ignored.
     """
     labels = source.note.labels
     known: dict[Hashable, int] = {} if labels is None else {place: place for place in range(len(labels))}
@@ -421,7 +421,7 @@ def _label(word: str) -> Hashable:
 
 
 def write_edge_list(problem: Quadratic) -> bytes:
-    """The file of a problem without fields and a constant; a comment lists labels that words cannot tell."""
+    """The file of a problem without fields and a constant; a comment lists labels that words cannot express."""
     ends, weights = weights_of(problem)
     words, note = _words(problem.names, ends), ""
     if words is None:
@@ -434,7 +434,7 @@ def write_edge_list(problem: Quadratic) -> bytes:
 
 
 def _words(names: Labels, ends: Ends) -> list[str] | None:
-    """Words that are read as these labels in this order; None where there are none."""
+    """Words that are read as these labels in this order; None where words cannot express them."""
     places, first = np.unique(ends, return_index=True)
     if len(places) < len(names) or (np.diff(first) <= 0).any():
         return None
@@ -448,7 +448,7 @@ class Format(NamedTuple):
 
     name: str  # in words
     suffixes: tuple[str, ...]  # suffixes of files that are written in it
-    recognises: Callable[[Source], bool] | None  # returns True if a file is of it; None where the suffix says so
+    recognises: Callable[[Source], bool] | None  # returns True for a file of this format; None: by suffix
     read: Callable[[Source], Quadratic]  # the problem of such a file
     write: Callable[[Quadratic], bytes]  # the content of such a file
 
@@ -457,7 +457,7 @@ class Format(NamedTuple):
 
 
 def _begins(pattern: str, comments: str = COMMENT) -> Callable[[Source], bool]:
-    """Return a function that is True of files whose first line beyond comments begins so."""
+    """Return a function that is True for files whose first line beyond comments begins with ``pattern``."""
     begin = re.compile(pattern, re.IGNORECASE)
     return lambda source: begin.match(source.line(source.first_beyond(comments)).lstrip()) is not None
 
@@ -485,7 +485,7 @@ FORMATS: Final = (
     Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), read_dimacs, write_dimacs),
     Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, read_rudy, write_rudy),
 )
-"""In the order in which a file is tried: the first that recognises it reads it."""
+"""Formats in the order in which they are tried: the first that recognises a file reads it."""
 
 
 def read_problem(source: Source) -> Quadratic:

@@ -20,7 +20,7 @@ from spinsim.model.quadratic import BINARY, SPIN, Quadratic, as_labels, label_of
 MAGIC: Final = b"DIMODBQM"
 _LABELS: Final = b"VARS"
 _INTEGER: Final = re.compile(r"u?int(8|16|32|64)")
-_PAD: Final = 64  # headers and labels end at multiples of so many bytes
+_PAD: Final = 64  # bytes; headers and labels end at multiples of this
 
 
 def read(source: Source) -> Quadratic:
@@ -70,7 +70,7 @@ def _problem(source: Source, file: io.BytesIO) -> Quadratic:
 
 
 def _json(file: io.BytesIO) -> Any:
-    """What stands in JSON behind its size."""
+    """Content of a JSON text that follows its size."""
     size = int.from_bytes(_next(file, 4), "little")
     return json.loads(_next(file, size).decode("ascii"))
 

@@ -46,7 +46,7 @@ _COLUMNS: Final = {2: "two, two sites", 3: "three, two sites and a value"}
 
 
 class Source:
-    """An instance file, whose lines count from 1; one that gzip or xz packed is unpacked."""
+    """An instance file, unpacked if gzip or xz packed it; its lines count from 1."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         file = as_path(path, "an instance")
@@ -80,7 +80,7 @@ class Source:
         return self.lines[number - 1]
 
     def above(self, comments: str = COMMENT) -> list[str]:
-        """The lines above the first that is neither blank nor begins as comments do, which a pattern says."""
+        """Lines above the first that is neither blank nor a comment; ``comments`` matches how comments begin."""
         begin = re.compile(comments)
         return list(takewhile(lambda line: not line.strip() or begin.match(line.lstrip()), self.lines))
 
@@ -108,7 +108,7 @@ class Source:
 
     @cached_property
     def note(self) -> Note:
-        """The note in a comment of this program, beside the numbers."""
+        """The note that this program has written in a comment."""
         for number, line in enumerate(self.lines if "spinsim:" in self.text else (), 1):
             if "spinsim:" in line and (match := _NOTE.fullmatch(line)):
                 try:
@@ -135,7 +135,7 @@ class Source:
         return offset
 
     def with_note(self, problem: Quadratic) -> Quadratic:
-        """A problem with the name of the file, and with the labels and the constant that its comments say."""
+        """A problem with the name of the file, and with the labels and the constant from its comments."""
         note = self.note
         labels = problem.labels if note.labels is None else _labels(note.labels, problem.sites, self.name)
         stated = None if problem.is_maxcut else self.offset
@@ -145,7 +145,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Note:
-    """Facts without another place, which formats with comments hold in one of them."""
+    """Facts without another place in the file; formats with comments hold them in a comment."""
 
     labels: list[Any] | range | None = None  # labels of the variables
     offset: float | None = None  # the constant
@@ -215,12 +215,12 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 class Terms:
-    """The lines below a header, numbers of sites from ``low`` to ``high`` and a value each.
+    """Terms in the lines below a header: two numbers of sites from ``low`` to ``high`` and a value each.
 
-    Comments, told by how they begin, may stand among them, and a ``mark`` before each term. Lines may also be ``i j``
-    alone, all of them, where terms may be ``unweighted``; their values are 1. ``ends`` are both sites of each term as
-    the file numbers them, ``int64`` (terms, 2), ``values`` are ``float64`` (terms,). The first line that is no term
-    raises InputError.
+    Comments may stand among them (``comments`` matches how they begin), and a ``mark`` before each term. If terms may
+    be ``unweighted``, all lines may be ``i j`` alone, with values 1. ``ends`` are both sites of each term as the file
+    numbers them, ``int64`` (terms, 2), ``values`` are ``float64`` (terms,). The first line that is no term raises
+    InputError.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Terms:
         table = self._parse()
         self.values = table[:, 2] if self._columns == 3 else np.ones(len(table))
         self.demand(np.abs(self.values) < LARGEST_VALUE, "the value must be finite and below 1e300: correct it")
-        # whole numbers beyond those of float64 are refused
+        # whole numbers that float64 cannot hold are refused
         for term in np.flatnonzero(np.abs(self.values) >= LARGEST).tolist() if self._columns == 3 else []:
             at = self.line_number(term)
             check_word(self._body[at - header - 1].split()[2], f"the value in line {at} of {source.name}")
@@ -276,7 +276,7 @@ class Terms:
             )
 
     def check_room(self, sites: int) -> None:
-        """Refuse numbers of sites that come of a slip in a number, and those that do not fit."""
+        """Refuse numbers of sites that look like a typing error, and numbers that do not fit in memory."""
         name = self._source.name
         if sites > max(_SITES_UNASKED, _SITES_A_TERM * len(self)):
             raise InputError(
@@ -298,7 +298,7 @@ class Terms:
         return table
 
     def _malformed(self) -> InputError:
-        """The refusal of the first line that is not so many numbers."""
+        """Error for the first line that does not consist of the required numbers."""
         write = _COLUMNS[self._columns]
         for number, line in enumerate(self._body, self._header + 1):
             columns = line.split()
@@ -326,7 +326,7 @@ def check_sites(source: Source, header: int, sites: int, name: str, least: int =
 
 
 def lines_of(ends: Ends, values: Values | None, mark: str = "") -> str:
-    """Lines of terms, a ``mark`` before each; values to the last digit, without exponents, which not all know."""
+    """Lines of terms, a ``mark`` before each; values to the last digit, without exponents, which some readers lack."""
     if values is None:
         return "".join(f"{mark}{i} {j}\n" for i, j in ends.tolist())
     pairs = zip(ends.tolist(), values.tolist(), strict=True)
@@ -385,7 +385,7 @@ _EVERY: Final = (
 
 
 def unpacked(data: bytes, path: Path, name: str) -> tuple[bytes, Path]:
-    """The content of a file, compressed or not, and its path without the suffix of the compression."""
+    """Content of a file, compressed or not, and its path without the suffix of the compression."""
     for each in _EVERY:
         if data.startswith(each.magic):
             return each.contents(data, name), path.with_suffix("") if path.suffix.lower() == each.suffix else path
