@@ -147,7 +147,7 @@ class Simulation(Described):
         self._measured = None
 
     def sweep(self, sweeps: int = 1) -> None:
-        """Do the given number of sweeps, each an attempt at every spin; Ctrl-C ends between two sweeps.
+        """Do some sweeps, each an attempt at every spin; Ctrl-C ends between two sweeps.
 
         Raises:
             InputError: if ``sweeps`` is not a whole number of at least 0.
@@ -173,7 +173,7 @@ class Simulation(Described):
         Its random numbers follow from the seed and the number of earlier moves.
 
         Raises:
-            InputError: where replicas have several temperatures, and for a move that the model does not admit.
+            InputError: if replicas have several temperatures, and for a move that the model refuses.
         """
         if np.ndim(self._temperature):
             raise InputError("replicas at several temperatures are moved by ss.temper(..., moves=...): set one")
@@ -194,7 +194,7 @@ class Simulation(Described):
 
     @property
     def staggered_magnetization(self) -> npt.NDArray[np.int64]:
-        """Sum over the first sublattice minus that over the second, (samples, replicas); 0 without sublattices."""
+        """Sum over the first sublattice minus the second, (samples, replicas); 0 without sublattices."""
         return self._measure().staggered_magnetization
 
     def _measure(self) -> Measurement:
@@ -234,9 +234,9 @@ class Simulation(Described):
 
         Args:
             spins: Other configurations, such as an earlier result of ``spins()``, shape (sites,),
-                (samples, sites) or (samples, replicas, sites). Each present configuration is multiplied
-                with its own partner; the result is (samples, replicas). Without ``spins``, replicas 0 and
-                1, 2 and 3, ... are multiplied; the result is (samples, replicas // 2).
+                (samples, sites) or (samples, replicas, sites). Each present configuration is
+                multiplied by its partner; the result is (samples, replicas). Without ``spins``,
+                replicas 0 and 1, 2 and 3, ... are multiplied; the result is (samples, replicas // 2).
 
         Raises:
             InputError: for other shapes or values, and for pairs of a single replica.

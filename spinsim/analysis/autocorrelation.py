@@ -42,6 +42,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
 from spinsim.inputs.numbers import finite_array
 
 Array = npt.NDArray[np.float64]
@@ -81,6 +82,7 @@ class IntegratedTime:
         return np.asarray(self.carriers < FEWEST_CARRIERS)
 
 
+@public
 def integrated_time(
     series: npt.ArrayLike, chain_axis: int | None = None, least_window: npt.ArrayLike = 0
 ) -> IntegratedTime:
@@ -99,6 +101,10 @@ def integrated_time(
             autocovariances are averaged; chains that disagree in their means lengthen tau until it is not trusted.
         least_window: Smallest W of each observable, of the trailing shape: the time of a known slow process, which the
             sum up to 6 tau may miss.
+
+    Returns:
+        ``tau`` in units of the time between measurements, its ``error``, the ``window`` W, ``mean`` and ``mean_error``
+        of the series, and ``trusted``, False if the series is too short; each of the trailing shape.
     """
     chains = _chains_second(series, chain_axis)
     length, count, *trailing = chains.shape

@@ -18,6 +18,7 @@ from spinsim.analysis.statistics import choice_of
 from spinsim.analysis.summary import Estimate, Summary, resampled, summarize
 from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
 from spinsim.inputs.numbers import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import in_field, in_space
@@ -173,6 +174,7 @@ class Comparison:
     crossings: list[SizeCrossing]  # of each pair of sizes
 
 
+@public
 def compare_sizes(
     results: Sequence[Tempered],
     observable: str | None = None,
@@ -187,6 +189,11 @@ def compare_sizes(
             lengths are compared; by default the ``order_parameter``.
         near: The crossing nearest to this temperature is taken where curves cross more than once.
         summaries: Summary of each result, in the same order; computed by default.
+
+    Returns:
+        A comparison for each Binder cumulant and correlation length, with ``name``, curves of all sizes and
+        ``crossings``. Each crossing has ``labels`` of its two sizes and ``crossing`` with ``value``, ``error`` and, if
+        none was found, ``reason``.
 
     Raises:
         InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run

@@ -68,9 +68,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
     if not isinstance(lattice, Lattice):
         raise WrongTypeError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
     if not isinstance(couplings, str):
-        raise WrongTypeError(
-            "couplings are not pm-j or gaussian: give your own to ss.Ising(lattice, couplings)"
-        )
+        raise WrongTypeError("couplings are not pm-j or gaussian: give your own to ss.Ising(lattice, couplings)")
     if couplings not in RANDOM_KINDS:
         raise InputError(
             f"couplings {couplings!r} are not a spin glass: {beyond_ising(couplings) or 'choose pm-j or gaussian'}"
