@@ -173,7 +173,7 @@ class Simulation(Described):
         Its random numbers follow from the seed and the number of earlier moves.
 
         Raises:
-            InputError: if replicas have several temperatures, and for a move that the model refuses.
+            InputError: if replicas have several temperatures, and for a move that does not fit.
         """
         if np.ndim(self._temperature):
             raise InputError("replicas at several temperatures are moved by ss.temper(..., moves=...): set one")
@@ -236,7 +236,8 @@ class Simulation(Described):
             spins: Other configurations, such as an earlier result of ``spins()``, shape (sites,),
                 (samples, sites) or (samples, replicas, sites). Each present configuration is
                 multiplied by its partner; the result is (samples, replicas). Without ``spins``,
-                replicas 0 and 1, 2 and 3, ... are multiplied; the result is (samples, replicas // 2).
+                replicas 0 and 1, 2 and 3, ... are multiplied; the result is then (samples,
+                replicas // 2).
 
         Raises:
             InputError: for other shapes or values, and for pairs of a single replica.
