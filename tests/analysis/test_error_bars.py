@@ -166,8 +166,8 @@ def test_bootstrap_is_reproducible_and_agrees_with_the_jackknife() -> None:
     [
         (lambda: integrated_time([1.0]), "at least 2"),
         (lambda: integrated_time([1.0, NAN]), "nan"),
-        (lambda: integrated_time([1j, 0]), "complex"),
-        (lambda: integrated_time([[1.0], [1.0, 2.0]]), "ragged"),
+        (lambda: integrated_time([1j, 0]), "series = .* has the wrong type"),
+        (lambda: integrated_time([[1.0], [1.0, 2.0]]), "series = .* has the wrong type"),
         (lambda: integrated_time(np.ones((4, 2)), chain_axis=0), "chain_axis 0"),
         (lambda: integrated_time(np.ones((4, 2)), chain_axis=2), "chain_axis 2"),
         (lambda: integrated_time(np.ones((4, 2)), chain_axis=-2), "chain_axis -2"),

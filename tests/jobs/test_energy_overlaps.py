@@ -39,7 +39,7 @@ def test_free_energies_are_exact() -> None:
     result, rows = ss.anneal(MODEL, **HOW), []
     free, error = result.free_energy, result.free_energy_error
     for step, k in np.ndindex(free.shape):
-        energy, temperature = exact._energies(MODEL, k), result.temperature[step]
+        energy, temperature = exact.energies_of_states(MODEL, k), result.temperature[step]
         expected = energy.min() - temperature * np.log(np.exp(-(energy - energy.min()) / temperature).sum())
         rows.append((f"F {step} {k}", free[step, k], error[step, k], expected))
     exact.assert_agree(rows)

@@ -33,7 +33,7 @@ def anneal(model: ss.Ising, **options: Any) -> ss.AnnealResult:
 
 def exact_of(model: ss.Ising, temperature: float, sample: int) -> tuple[float, float, float]:
     """Free energy, entropy and energy, totals, by enumeration."""
-    energy = exact._energies(model, sample)
+    energy = exact.energies_of_states(model, sample)
     weight = np.exp(-(energy - energy.min()) / temperature)
     free = float(energy.min() - temperature * np.log(weight.sum()))
     mean = float(weight @ energy / weight.sum())
@@ -136,7 +136,7 @@ def test_averages_are_those_of_the_population() -> None:
     result = anneal(model, t_stop=0.5, replicas=4000)
     found, rows = thermodynamics(result), []
     for step in (6, 12, 18, 24):
-        states, temperature = exact._energies(model, 0), result.temperature[step]
+        states, temperature = exact.energies_of_states(model, 0), result.temperature[step]
         weight = np.exp(-(states - states.min()) / temperature)
         weight /= weight.sum()
         heat = float(weight @ states**2 - (weight @ states) ** 2) / temperature**2

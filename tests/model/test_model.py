@@ -148,7 +148,7 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
         (lambda: ss.square(2.5), "2.5 is no whole number of at least 1"),
         (lambda: ss.square(4, 4, 4), "periodic is 4: give True or False for all axes; square lattices have 2 sides"),
         (lambda: ss.square(4, periodic=(True, False)), r"periodic is \(True, False\): give True or False"),
-        (lambda: ss.EdwardsAnderson(ss.square(4), couplings=np.ones(32)), r"give those of your own to ss\.Ising"),
+        (lambda: ss.EdwardsAnderson(ss.square(4), couplings=np.ones(32)), r"give your own to ss\.Ising"),
         (lambda: ss.Ising.from_qubo({(0, 1): 1}, {0: 2}), r"linear terms go into the QUBO, as \{\(u, u\): value\}"),
         (lambda: text_of([ss.Wolff()]), r"moves are pairs of a move and its sweeps apart: give such as \[\(ss"),
         (lambda: ss.read_instance(None), "path = None has the wrong type: give a string or a path"),
