@@ -112,7 +112,8 @@ def test_measurements_without_room_are_refused_before_the_first_sweep(monkeypatc
     import cupy
 
     with monkeypatch.context() as patch:
-        patch.setattr("spinsim.engine.measuring.cuda.SMALL_BYTES", 0)
+        for module in ("cuda", "cuda_comparison"):
+            patch.setattr(f"spinsim.engine.measuring.{module}.SMALL_BYTES", 0)
         engine = create_engine(PACKED["cubic-samples"](), 6, Dynamics(), "cuda")
         patch.setattr(cupy.cuda.runtime, "memGetInfo", lambda: (70_000, 70_000))
         check_room(engine)
