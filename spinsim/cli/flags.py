@@ -64,6 +64,7 @@ Flag = typer.Option
 ConfigFile = Annotated[Path | None, Flag(help="TOML file with tables [model], [run] and the job's; flags win.")]
 Overwrite = Annotated[bool, Flag("--overwrite", help="Replace existing outputs of the same kind.")]
 Quiet = Annotated[bool, Flag("--quiet", help="No progress bar and no summary.")]
+Verbose = Annotated[bool, Flag("--verbose", help="Log engine, kernels that are compiled and checkpoints.")]
 Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
 AsJsonOfFiles = Annotated[bool, Flag("--json", help="Print one JSON object, a list of them for several files.")]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.saying import say, say_json
+from spinsim.cli.saying import log_events, say, say_json
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def command_of(job: Job) -> Callable[..., None]:
-    """Return the command that runs a job: its flags are the job's settings, --config, --quiet, --json, --dry-run."""
+    """Return the command that runs a job: its flags are the job's settings, --config, --quiet, --json and so on."""
 
     @flags.taking(lambda: {name: one for name, (_, one) in flags.places_of(job.config).items()})
     def run(
@@ -40,11 +40,14 @@ def command_of(job: Job) -> Callable[..., None]:
         quiet: flags.Quiet = False,
         as_json: flags.AsJson = False,
         dry_run: flags.DryRun = False,
+        verbose: flags.Verbose = False,
     ) -> None:
         from spinsim.run.identity import tables_of_file
         from spinsim.run.progress import compiling_told
         from spinsim.settings.config import build_config, read_toml, tables_of
 
+        if verbose:
+            log_events()
         if given.get("device") != "cpu" and given.get("gpus") is None and launched() is None:
             from spinsim.cuda.device import wake
 
@@ -166,6 +169,7 @@ def resume(
     drop_added: Annotated[
         bool, flags.Flag("--drop-added", help="Go on where another program has added to FILE, without what it added.")
     ] = False,
+    verbose: flags.Verbose = False,
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
@@ -174,6 +178,8 @@ def resume(
     from spinsim.run.plan import plan_resume
     from spinsim.run.progress import compiling_told
 
+    if verbose:
+        log_events()
     run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):

@@ -26,6 +26,14 @@ def say(*lines: object, err: bool = False) -> None:
         typer.echo(printable(str(line)), err=err)
 
 
+def log_events() -> None:
+    """Write what the program logs to standard error, a line with the time for each event."""
+    import logging
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("spinsim").setLevel(logging.INFO)
+
+
 def say_json(numbers: Any) -> None:
     """Print numbers as one line of JSON, with null for NaN and infinity, which JSON lacks."""
     say(json.dumps(_finite(numbers), allow_nan=False))

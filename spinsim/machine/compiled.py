@@ -38,7 +38,10 @@ def told_of_compiling(listener: Callable[[bool], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def said_to_compile(name: str, waited_for: bool = True) -> Iterator[None]:
-    """Tell listeners that a kernel is compiled in this block, and count the time if a run waits for it."""
+    """Tell listeners and the log that a kernel is compiled in this block; count the time if a run waits for it."""
+    import logging  # compiling takes longer than this
+
+    logging.getLogger("spinsim").info("compiling %s", name)
     with compiling() if waited_for else contextlib.nullcontext():
         began = time.perf_counter()
         _busy.append(name)

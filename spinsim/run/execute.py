@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from spinsim.engine import Engine
 from spinsim.engine.measuring.cpu_reduction import Best
 from spinsim.engine.protocols import Spins, bits_of
 from spinsim.errors import InputError, another_path
+from spinsim.inputs.texts import count
 from spinsim.machine.threads import stopping_on_signals
 from spinsim.record import Array, Record
 from spinsim.result import result_of
@@ -28,6 +30,8 @@ from spinsim.saved import with_configurations
 from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of_sums, group_of_best, room_of
 from spinsim.store.files import check_disk, read
 from spinsim.store.models import best_in, stored_bytes
+
+_LOG: Final = logging.getLogger("spinsim")
 
 FileRow = Mapping[str, Any]  # of a file: a value for each series by name, and ``step``, the number of the row
 
@@ -145,6 +149,8 @@ class ReplicaRun(Run):
 def carry_out(plan: Plan[Any], saving: Saving, watch: Watch, in_file: bool, stored: Record | None = None) -> Record:
     """Run a plan in memory, or into its file; the file is new unless ``stored`` is the run's record in it."""
     run: Run = plan.run(saving, watch, stored)
+    where = ", ".join(f"{name} {value}" for name, value in run.where.items())
+    _LOG.info("%s of %s: %s", plan.config.job, plan.model.name, where)
     recording = Recording(plan, run.contents, run.planned, run.where, plan.rows_in_words, watch.keeps_rows)
     if not in_file:
         return execute(run, recording, saving)
@@ -162,6 +168,7 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
     saved = recording.checkpoint()
     if saved is not None:
         run.restore(saved)
+        _LOG.info("continuing from a checkpoint after %s", count(recording.rows, "row"))
     for row in run.rows(recording):
         if isinstance(row, FileRows):
             recording.write_rows(*row)
@@ -171,7 +178,10 @@ def execute(run: Run, recording: Recording, saving: Saving) -> Record:
             continue
         recording.save(run.state(), wait=run.rewrites_rows)
         saving.saved()
-    return recording.end(*run.ended(), is_finished=run.is_complete)
+        _LOG.info("checkpoint after %s of %d", count(recording.rows, "row"), run.planned)
+    record = recording.end(*run.ended(), is_finished=run.is_complete)
+    _LOG.info("finished with %s", count(recording.rows, "row"))
+    return record
 
 
 def _stored_at(path: Path) -> Record | None:
