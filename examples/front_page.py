@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
@@ -48,26 +49,40 @@ glass = ss.EdwardsAnderson(ss.cubic(glass_side), samples=glass_samples, seed=202
 frozen = ss.temper(glass, np.geomspace(0.6, 2.0, 16), glass_sweeps, glass_sweeps // 4, replicas=4, correlations=False)
 print(large, run, frozen, sep="\n")
 
-figure = Figure(figsize=(9.6, 3.1), layout="constrained")
-left, middle, right = figure.subplots(1, 3)
-left.imshow(spins, cmap=ListedColormap(["#1f3a5f", "#f6f1e4"]), interpolation="nearest")
-left.set(xticks=[], yticks=[], title=rf"2D ferromagnet at $T_c$, $L = {side}$")
-for length, (binder, error) in curves.items():
-    middle.errorbar(ladder, binder, error, marker=".", linewidth=1, label=f"$L = {length}$")
-middle.axvline(CRITICAL, color="0.6", linewidth=1, linestyle=":")
-middle.set(title="Binder cumulant, $T_c$ dotted", xlabel="$T$", ylabel="$U$")
-middle.legend()
 # Without a field q and -q are equally likely. A total overlap is one of sites + 1 values; a bin holds seven of them.
 edges = (14 * np.arange((glass.sites + 1) // 7 + 1) - glass.sites - 1) / glass.sites
+densities = {}
 for place in (0, 5, 10):
     q = frozen.overlap[..., place].ravel() / glass.sites
-    density, _ = np.histogram(np.concatenate([q, -q]), edges, density=True)
-    right.stairs(density, edges, label=f"$T = {frozen.temperature[place]:.2f}$")
-right.set(title=rf"Overlaps of a 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$", ylabel="$P(q)$")
-right.legend()
+    densities[frozen.temperature[place]] = np.histogram(np.concatenate([q, -q]), edges, density=True)[0]
+
+
+def draw(size: tuple[float, float], rows: int) -> Figure:
+    """The three panels in one row or in three."""
+    drawn = Figure(figsize=size, layout="constrained")
+    first, second, third = drawn.subplots(rows, 3 // rows)
+    first.imshow(spins, cmap=ListedColormap(["#1f3a5f", "#f6f1e4"]), interpolation="nearest")
+    first.set(xticks=[], yticks=[], title=rf"(a) ferromagnet at $T_c$, $L = {side}$")
+    for (length, (binder, error)), colour, marker in zip(curves.items(), COLOURS, "os^", strict=False):
+        how = {"marker": marker, "markersize": 3, "linewidth": 0.8, "color": colour}
+        second.errorbar(ladder, binder, error, label=f"$L = {length}$", **how)
+    second.axvline(CRITICAL, color="0.6", linewidth=1, linestyle=":")
+    second.set(title="(b) Binder cumulant", xlabel="$T$", ylabel="$U$")
+    second.legend()
+    for (temperature, density), colour in zip(densities.items(), COLOURS, strict=False):
+        third.stairs(density, edges, label=f"$T = {temperature:.2f}$", color=colour)
+    third.set(title=rf"(c) 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$", ylabel="$P(q)$")
+    third.legend()
+    return drawn
+
 
 path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
 if "--figure" in sys.argv:
     path = Path(sys.argv[sys.argv.index("--figure") + 1])
-figure.savefig(path, dpi=200)
+COLOURS = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: different for all eyes
+style = {"font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "legend.frameon": False}
+style |= {"axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+with rc_context(style):
+    draw((7.0, 2.4), 1).savefig(path, dpi=300)
+    draw((3.4, 8.0), 3).savefig(path.with_stem(f"{path.stem}_tall"), dpi=200)  # for narrow windows
 print(f"Figure in {path}")
