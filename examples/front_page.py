@@ -13,6 +13,7 @@ What to learn here: how to draw your own figure from the measurements of runs, w
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -80,7 +81,7 @@ path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
 if "--figure" in sys.argv:
     path = Path(sys.argv[sys.argv.index("--figure") + 1])
 COLOURS = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: different for all eyes
-style = {"font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "legend.frameon": False}
+style: Any = {"font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "legend.frameon": False}
 style |= {"axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
 with rc_context(style):
     draw((7.0, 2.4), 1).savefig(path, dpi=300)
