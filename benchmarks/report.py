@@ -10,12 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-
-def processor() -> str:
-    """The processor's name as LLVM has it."""
-    import llvmlite.binding as llvm
-
-    return str(llvm.get_host_cpu_name())
+from spinsim.cli.bench import machine
 
 
 def report(about: str, rows: Iterable[dict[str, Any]], programs: tuple[str, ...]) -> None:
@@ -23,14 +18,14 @@ def report(about: str, rows: Iterable[dict[str, Any]], programs: tuple[str, ...]
     if "--json" in sys.argv:
         told = {
             "command": f"python benchmarks/{Path(sys.argv[0]).name}",
-            "machine": f"CPU {processor()}, one core",
+            "machine": machine("cpu", 1),
             "date": date.today().isoformat(),
             "about": about,
             "versions": {name: version(name) for name in ("spinsim-ising", *programs)},
         }
         print(json.dumps({**told, "rows": list(rows)}))
         return
-    print(f"{about}; {processor()}")
+    print(f"{about}; {machine('cpu', 1)}")
     widths: dict[str, int] = {}
     for row in rows:
         texts = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
