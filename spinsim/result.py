@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from spinsim.errors import InputError, MissingError
+from spinsim.errors import InputError, MissingError, WrongTypeError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
@@ -209,6 +209,32 @@ def load(path: str | os.PathLike[str]) -> Any:
         return result_of(record.attributes["job"], record, model_of(record))
     except DamageError as error:
         raise damaged(path, str(error)) from error
+
+
+Run = Result | str | os.PathLike[str]
+"""A result, or the file of a run."""
+
+
+def runs_in(runs: Run | Iterable[Run]) -> list[Run]:
+    """Return the one run that is given, or all runs of an iterable.
+
+    Raises:
+        InputError: for anything else, and for no runs.
+    """
+    if isinstance(runs, Result | str | os.PathLike):
+        return [runs]
+    try:
+        found = list(runs)
+    except TypeError as error:
+        raise WrongTypeError(f"a {type(runs).__name__} is no run: give a result, a file, or a list of these") from error
+    if not found:
+        raise InputError("no runs are given: give a result, a file, or a list of these")
+    return found
+
+
+def as_result(run: Run) -> Any:
+    """Return a result as it is, or the result in a file."""
+    return run if isinstance(run, Result) else load(run)
 
 
 def result_of(job: str, record: Record, model: Ising) -> Any:

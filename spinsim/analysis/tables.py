@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of, samples_in
-from spinsim.errors import InputError, WrongTypeError
+from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import WIDTH, alike, wrapped
 from spinsim.machine.files import write_outputs
@@ -29,7 +29,7 @@ from spinsim.model.ising import Ising, described
 from spinsim.observables.quantities import in_field
 from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order
 from spinsim.registry import job_of
-from spinsim.result import Result, load
+from spinsim.result import Result, Run, as_result, runs_in
 from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 
 Columns = dict[str, npt.NDArray[np.generic]]
-Run = Result | str | os.PathLike[str]
 
 _LAST: Final = ("_tau", "_trusted", "_verdict")
 _OBSERVABLES: Final = {one.name: one.units for one in TABLE}
@@ -213,21 +212,14 @@ def table(
     """
     import pandas as pd  # takes longer to load than a small run
 
-    if isinstance(run, Result | str | os.PathLike):
-        results = [_result(run)]
-        whole = arranged(pd.DataFrame(job_of(results[0].job).report.columns(results[0], by)))
-    else:
-        try:
-            runs = list(run)
-        except TypeError as error:
-            told = f"a {type(run).__name__} is no run: give a result, a file, or a list of these"
-            raise WrongTypeError(told) from error
-        if not runs:
-            raise InputError("no runs are given: give a result, a file, or a list of these")
-        results = [_result(one) for one in runs]
-        tables = (_named_columns(one, result, by) for one, result in zip(runs, results, strict=True))
-        whole = arranged(pd.concat(map(pd.DataFrame, tables), ignore_index=True))
-    return whole if columns is None else _with_columns(whole, [one.model for one in results], columns)
+    tables, models, is_one = [], [], isinstance(run, Result | str | os.PathLike)
+    for one in runs_in(run):  # one at a time, as files may be large
+        result = as_result(one)
+        own = job_of(result.job).report.columns(result, by)
+        tables.append(pd.DataFrame(own if is_one else _named_columns(one, result.model, own)))
+        models.append(result.model)
+    whole = arranged(pd.concat(tables, ignore_index=True))
+    return whole if columns is None else _with_columns(whole, models, columns)
 
 
 def _with_columns(whole: pd.DataFrame, models: list[Ising], columns: str | Sequence[str]) -> pd.DataFrame:
@@ -242,15 +234,10 @@ def _with_columns(whole: pd.DataFrame, models: list[Ising], columns: str | Seque
     return whole[[*names[:first], *(name for one in chosen for name in (one, f"{one}_error"))]]
 
 
-def _result(run: Run) -> Result:
-    return run if isinstance(run, Result) else load(run)
-
-
-def _named_columns(run: Run, result: Result, by: str) -> Columns:
+def _named_columns(run: Run, model: Ising, columns: Columns) -> Columns:
     """Columns of one of several runs, behind columns that identify the run."""
-    columns: Columns = job_of(result.job).report.columns(result, by)
-    file, about = "" if isinstance(run, Result) else os.fspath(run), described(result.model)
-    names = {"file": file, "model": result.model.name, "size": about.get("size", ""), "sites": about["sites"]}
+    file, about = "" if isinstance(run, Result) else os.fspath(run), described(model)
+    names = {"file": file, "model": model.name, "size": about.get("size", ""), "sites": about["sites"]}
     return {name: np.full(len(next(iter(columns.values()))), value) for name, value in names.items()} | columns
 
 

@@ -23,9 +23,7 @@ from spinsim.jobs import job_of
 from spinsim.jobs.base import Draw, Drawing, FigureSet, Job
 from spinsim.machine.files import as_path
 from spinsim.model.ising import Ising
-from spinsim.result import Result, load
-
-Run = Result | str | os.PathLike[str]
+from spinsim.result import Result, Run, as_result, runs_in
 
 
 @public
@@ -57,10 +55,7 @@ def plot(
         InputError: for runs that are not drawn together, figures that they do not have, and files that may not be
             written.
     """
-    each = [runs] if isinstance(runs, Result | str | os.PathLike) else list(runs)
-    results = [one if isinstance(one, Result) else load(one) for one in each]
-    if not results:
-        raise InputError("no runs are given: give a result, a file, or a list of these")
+    results = [as_result(one) for one in runs_in(runs)]
     job, others = job_of(results[0].job), [job_of(one.job) for one in results[1:]]
     for other in others:
         if other is not job:
