@@ -97,9 +97,9 @@ def gallery() -> str:
         prose = [text.replace("``", "`") for text in paragraphs if not text.startswith("    ")]
         commands = next((text for text in paragraphs if text.startswith("    ")), "")
         heading = title.rstrip(".")
-        picture = f"images/{path.stem}.png"
-        picture = picture if (HERE / picture).exists() else f"images/gallery/{path.stem}.png"
-        parts += [f"## {heading[0].upper()}{heading[1:]}", f"![{heading}]({picture})", *prose]
+        width = "100%" if path.stem == "front_page" else "30em"  # a figure is one column of a paper wide
+        picture = f"```{{image}} images/{path.stem}.png\n:alt: {heading}\n:width: {width}\n```"
+        parts += [f"## {heading[0].upper()}{heading[1:]}", picture, *prose]
         parts += [f"```text\n{re.sub('^    ', '', commands, flags=re.MULTILINE)}\n```"]
         source = f"```{{literalinclude}} ../examples/{path.name}\n:language: python\n```"
         parts += [f":::{{dropdown}} `examples/{path.name}`\n{source}\n:::"]

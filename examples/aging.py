@@ -12,11 +12,13 @@ What to learn here: your own protocol with ``ss.Simulation``, which sets a tempe
 
 import sys
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 short = "--short" in sys.argv
 side, samples, replicas, ages, longest = (4, 4, 64, (4, 16), 32) if short else (12, 8, 64, (10, 100, 1000), 10_000)
 
@@ -49,11 +51,12 @@ for age, found in of_age.items():
     at = np.array([np.interp(np.log(age), np.log(times), each) for each in found.T])
     print(f"C(t_w, t_w) = {at.mean():.4f} +- {at.std(ddof=1) / np.sqrt(samples):.4f} for t_w = {age}")
 
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
-axes = figure.subplots()
+figure = Figure()
+axes, markers = figure.subplots(), iter("os^")
 for age, found in of_age.items():
-    axes.errorbar(times, found.mean(axis=1), found.std(axis=1) / np.sqrt(samples), marker=".", label=f"$t_w = {age}$")
-axes.set(xlabel="$t$", ylabel="$C(t, t_w)$", xscale="log")
+    error = found.std(axis=1, ddof=1) / np.sqrt(samples)
+    axes.errorbar(times, found.mean(axis=1), error, marker=next(markers), label=f"$t_w = {age}$")
+axes.set(xlabel="time $t$ after waiting (sweeps)", ylabel="autocorrelation $C(t, t_w)$", xscale="log")
 axes.legend()
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

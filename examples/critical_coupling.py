@@ -17,15 +17,14 @@ What to learn here: your own loop for a given number of seconds, reweighting, an
 
 import sys
 import time
-from pathlib import Path
 
+import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.figures import save_figure
-from spinsim.analysis.figures.paper import COLOURS, lay_panels
-from spinsim.engine.moves.move import Moment
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 COUPLING, OMEGA, THERMALIZE = 0.221654626, 0.83, 150
 
 
@@ -43,17 +42,15 @@ spins = 2 ** int(option("--spins", "18" if short else "22"))  # of all replicas 
 def measure(side: int) -> tuple[np.ndarray, int]:
     """Averages of E, m^2, m^4, E m^2 and E m^4 of each replica, (5, replicas), E in units of J, and the moves made."""
     replicas = max(32, min(1024, spins // side**3))
-    engine = ss.create_engine(ss.Ising(ss.cubic(side)), replicas, ss.Dynamics(seed=1, start="up"))
-    engine.set_beta(COUPLING)
+    lattice = ss.Simulation(ss.Ising(ss.cubic(side)), 1 / COUPLING, replicas, seed=1, start="up")
     move, sums, moves, end = ss.SwendsenWang(), np.zeros((5, replicas)), 0, np.inf
     while moves < 2 * THERMALIZE or time.perf_counter() < end:
-        engine.apply(move, Moment(COUPLING, moves, seed=1))
+        lattice.apply(move)
         moves += 1
         if moves == THERMALIZE:
             end = time.perf_counter() + seconds * min(1, 2 * side / sizes[-1])
         if moves > THERMALIZE:
-            counts = engine.counts()
-            energy, squared = counts.energy[0].astype(float), (counts.magnetization[0] / side**3) ** 2
+            energy, squared = lattice.energy[0], (lattice.magnetization[0] / side**3) ** 2
             sums += energy, squared, squared**2, energy * squared, energy * squared**2
     return sums / (moves - THERMALIZE), moves
 
@@ -97,11 +94,12 @@ if len(sizes) > 2:
     print(f"chi^2 = {chi:.1f} of {len(sizes) - 3} degrees of freedom")
 
 if "--figure" in sys.argv:
-    figure, (axes,) = lay_panels("single", 1, 2.4)
-    axes.errorbar(sizes[:-1], 1e6 * (crossing - COUPLING), 1e6 * crossing_error, color=COLOURS[0], marker="o", ls="")
-    axes.axhline(0, color="black", lw=0.6)
-    axes.set(xlabel="$L$", ylabel=f"$10^6 (K - {COUPLING})$", xscale="log")
+    figure = Figure()
+    axes = figure.subplots()
+    axes.axhline(0, color="0.5", linestyle=":", label=f"published $K_c = {COUPLING}$")
+    axes.errorbar(sizes[:-1], 1e6 * (crossing - COUPLING), 1e6 * crossing_error, fmt="o", label="$L$ and $2L$ cross")
+    axes.set(xlabel="smaller size $L$", ylabel="$10^6 (K - K_c)$", xscale="log")
     axes.set_xticks(sizes[:-1], [str(side) for side in sizes[:-1]])
     axes.minorticks_off()
-    figure.caption = "Couplings at which Binder ratios of $L$ and $2 L$ cross; the line is the published value."
-    save_figure(figure, Path(option("--figure", "")))
+    axes.legend()
+    figure.savefig(option("--figure", ""))

@@ -4,9 +4,9 @@
     python examples/critical_field.py --full      sizes 4, 8 and 16, two minutes on a GPU
     python examples/critical_field.py --short     the form that the tests run
 
-Left: xi / L of the transverse-field Ising model with L = 4, 8 and 16 against the field Gamma, at the finest time step
-Delta tau (``--full``). Right: fields at which curves of two sizes cross, for xi / L and the Binder cumulant U, against
-Delta tau^2. Straight lines extrapolate them to Delta tau = 0. Dashed: Gamma = 3.04438 J, below which the ground state
+(a) xi / L of the transverse-field Ising model with L = 4, 8 and 16 against the field Gamma, at the finest time step
+Delta tau (``--full``). (b) Fields at which curves of two sizes cross, for xi / L and the Binder cumulant U, against
+Delta tau^2. Straight lines extrapolate them to Delta tau = 0. Dotted: Gamma = 3.04438 J, below which the ground state
 orders: H. W. J. Bloete, Y. Deng, Phys. Rev. E 66, 066110 (2002). The inverse temperature beta = L / 2 J grows with the
 size, so that all sizes have the same shape in space and time.
 
@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.figures import save_figure
-from spinsim.analysis.figures.paper import COLOURS, GREY, MARKERS, PAPER, draw_legend, lay_panels
-from spinsim.analysis.summary import Summary, summarize
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 CRITICAL = 3.04438
 GAMMA = np.linspace(2.8, 3.3, 16)
 
@@ -43,7 +42,7 @@ class Limit(NamedTuple):
     chi2: float
 
 
-Runs = dict[tuple[int, int], tuple[ss.QuantumResult, Summary]]
+Runs = dict[tuple[int, int], ss.QuantumResult]
 Limits = dict[tuple[str, int, int], Limit]
 
 
@@ -66,7 +65,7 @@ def simulate(sides: list[int], steps: list[int], samples: int, sweeps: int, ever
             correlation_times=1,
             seed=1000 * side + step,
         )
-        runs[side, step] = run, summarize(run)
+        runs[side, step] = run
         rate = run.swap_rate
         print(f"L = {side}, {run.slices} slices: exchanges {rate.min():.2f} to {rate.max():.2f}", flush=True)
     return runs
@@ -76,9 +75,7 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
     """Find the crossings of two sizes at each time step, and their limit at step 0 by a line in its square."""
     crossings: dict[tuple[str, int, int], list[tuple[float, float]]] = {}
     for (small, large), step in itertools.product(itertools.pairwise(sides), steps):
-        both = [runs[small, step], runs[large, step]]
-        results, averages = [run for run, _ in both], [summary for _, summary in both]
-        for comparison in ss.compare_sizes(results, "magnetization", CRITICAL, averages):
+        for comparison in ss.compare_sizes([runs[small, step], runs[large, step]], "magnetization", CRITICAL):
             found = comparison.crossings[0].crossing
             crossings.setdefault((comparison.name, small, large), []).append((found.value, found.error))
     squares = 1 / np.array(steps, float) ** 2
@@ -101,34 +98,31 @@ def find_limits(runs: Runs, sides: list[int], steps: list[int]) -> Limits:
     return limits
 
 
-def draw(runs: Runs, limits: Limits, sides: list[int], steps: list[int], path: Path) -> None:
+def draw(runs: Runs, limits: Limits, sides: list[int], steps: list[int]) -> Figure:
     """Draw the curves at the finest step, and the crossings against the squared step."""
     shown_as = {"correlation_length_over_L": r"$\xi/L$", "binder_cumulant": "$U$"}
     squares = 1 / np.array(steps, float) ** 2
-    with matplotlib.style.context(PAPER):
-        figure, (left, right) = lay_panels("double", 2, 2.6)
-        for side, colour, marker in zip(sides, COLOURS, MARKERS, strict=False):
-            xi = runs[side, steps[-1]][1].estimates["correlation_length_over_L"]
-            left.errorbar(GAMMA, xi.value, xi.error, label=f"$L = {side}$", color=colour, marker=marker, ms=3, lw=0.8)
-        shown = [key for key in limits if key[0] in shown_as]
-        for (name, small, large), colour, marker in zip(shown, COLOURS[::-1], MARKERS[::-1], strict=False):
-            found = limits[name, small, large]
-            label = f"{shown_as[name]}, {small} and {large}"
-            x, y, bars = [0, *squares], [found.value, *found.values], [found.error, *found.errors]
-            right.errorbar(x, y, bars, label=label, color=colour, marker=marker, ms=3, ls="none", mfc="none")
-            right.plot([0, squares[0]], [found.value, found.value + found.slope * squares[0]], color=colour, lw=0.6)
-        left.axvline(CRITICAL, color=GREY, lw=0.6, ls="--")
-        right.axhline(CRITICAL, color=GREY, lw=0.6, ls="--")
-        left.set(xlabel=r"transverse field $\Gamma/J$", ylabel=rf"$\xi/L$ at $J\Delta\tau=1/{steps[-1]}$")
-        right.set(xlabel=r"$(J\Delta\tau)^2$", ylabel=r"crossing in $\Gamma/J$")
-        draw_legend(figure, left, right)
-    figure.caption = (
-        "The transverse-field Ising model on the square lattice at beta = L / 2 J. Left: the correlation length over L "
-        "at the finest step in time. Right: where curves of two sizes cross, of xi / L and of the Binder cumulant, and "
-        f"lines in the squared step. Dashed: the critical field {CRITICAL} J. Bars are one standard error."
-    )
-    save_figure(figure, path)
-    print(f"Figure in {path}")
+    figure = Figure(figsize=(3.4, 4.8))
+    upper, lower = figure.subplots(2, 1)
+    for side, marker in zip(sides, "os^", strict=False):
+        table = ss.table(runs[side, steps[-1]], columns=["correlation_length_over_L"])
+        values = table.correlation_length_over_L, table.correlation_length_over_L_error
+        upper.errorbar(GAMMA, *values, label=f"$L = {side}$", marker=marker)
+    shown = [key for key in limits if key[0] in shown_as]
+    for number, ((name, small, large), marker) in enumerate(zip(shown, "oDvP", strict=False)):
+        found, colour = limits[name, small, large], f"C{number}"
+        x, y, bars = [0, *squares], [found.value, *found.values], [found.error, *found.errors]
+        label = f"{shown_as[name]} of {small} and {large}"
+        lower.errorbar(x, y, bars, label=label, color=colour, fmt=marker, mfc="none")
+        lower.plot([0, squares[0]], [found.value, found.value + found.slope * squares[0]], color=colour)
+    upper.axvline(CRITICAL, color="0.5", linestyle=":", label=r"published $\Gamma_c$")
+    lower.axhline(CRITICAL, color="0.5", linestyle=":", label=r"published $\Gamma_c$")
+    upper.set(xlabel=r"transverse field $\Gamma$ ($J$)", ylabel=rf"$\xi/L$ at $J\Delta\tau=1/{steps[-1]}$")
+    lower.set(xlabel=r"$(J\Delta\tau)^2$", ylabel=r"$\Gamma$ where curves cross ($J$)")
+    for panel, letter in ((upper, "a"), (lower, "b")):
+        panel.legend()
+        panel.set_title(f"({letter})", loc="left")
+    return figure
 
 
 if __name__ == "__main__":
@@ -141,4 +135,5 @@ if __name__ == "__main__":
     path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "critical_field.png"
     if "--figure" in sys.argv:
         path = Path(sys.argv[sys.argv.index("--figure") + 1])
-    draw(runs, find_limits(runs, sides, steps), sides, steps, path)
+    draw(runs, find_limits(runs, sides, steps), sides, steps).savefig(path)
+    print(f"Figure in {path}")

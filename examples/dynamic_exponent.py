@@ -14,14 +14,14 @@ docs/tutorials/clusters.md introduces both.
 """
 
 import sys
-from pathlib import Path
 
+import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.figures import save_figure
-from spinsim.analysis.figures.paper import COLOURS, MARKERS, draw_legend, lay_panels
-from spinsim.engine.moves.move import Moment
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 
 
 def option(name: str, otherwise: str) -> str:
@@ -39,14 +39,12 @@ names = {"energy": r"$\tau_E$", "magnetization squared": r"$\tau_{m^2}$"}
 
 def autocorrelation_times(side: int) -> list[tuple[float, float]]:
     """Integrated times, 1/2 + rho(1) + ..., of the energy and of m^2 with their errors, in moves."""
-    replicas, move, beta = max(4, min(256, spins // side**2)), ss.SwendsenWang(), 1 / ss.onsager.CRITICAL_TEMPERATURE
-    engine = ss.create_engine(ss.Ising(ss.square(side)), replicas, ss.Dynamics(seed=1, start="up"))
-    engine.set_beta(beta)
+    replicas, move, critical = max(4, min(256, spins // side**2)), ss.SwendsenWang(), ss.onsager.CRITICAL_TEMPERATURE
+    lattice = ss.Simulation(ss.Ising(ss.square(side)), critical, replicas, seed=1, start="up")
     series = np.empty((2, moves, replicas))
     for time in range(moves):
-        engine.apply(move, Moment(beta, time, seed=1))
-        counts = engine.counts()
-        series[:, time] = counts.energy[0], counts.magnetization[0].astype(float) ** 2
+        lattice.apply(move)
+        series[:, time] = lattice.energy[0], lattice.magnetization[0].astype(float) ** 2
     found = [ss.integrated_time(each[begin:], chain_axis=1) for each in series]
     return [(float(each.tau), float(each.error)) for each in found]
 
@@ -76,17 +74,17 @@ for name, ((z, _), (z_error, _), chi), ((rise, level), _, chi_of_logarithm) in z
     print(f"    tau = {level:.3f} + {rise:.3f} ln L, chi^2 = {chi_of_logarithm:.1f}")
 
 if "--figure" in sys.argv:
-    figure, (axes,) = lay_panels("single", 1, 2.4)
+    figure = Figure()
+    axes = figure.subplots()
     for k, label in enumerate(names.values()):
-        axes.errorbar(sizes, tau[:, k], error[:, k], color=COLOURS[k], marker=MARKERS[k], ls="", label=label)
+        axes.errorbar(sizes, tau[:, k], error[:, k], fmt="os"[k], color=f"C{k}", label=label)
         x = np.linspace(log_size[0], log_size[-1])
-        axes.plot(np.exp(x), np.exp(np.polyval(power[k][0], x)), color=COLOURS[k], lw=0.8)
-        axes.plot(np.exp(x), np.polyval(logarithm[k][0], x), color=COLOURS[k], lw=0.8, ls="--")
-    axes.set(xscale="log", xlabel="$L$", ylabel="autocorrelation time (moves)")
+        axes.plot(np.exp(x), np.exp(np.polyval(power[k][0], x)), color=f"C{k}")
+        axes.plot(np.exp(x), np.polyval(logarithm[k][0], x), color=f"C{k}", linestyle="--")
+    axes.plot([], [], color="0.5", label="power of $L$")
+    axes.plot([], [], color="0.5", linestyle="--", label="logarithm")
+    axes.set(xscale="log", xlabel="size $L$", ylabel="autocorrelation time (moves)")
     axes.set_xticks(sizes, [str(side) for side in sizes])
     axes.minorticks_off()
-    draw_legend(figure, axes)
-    figure.caption = (
-        f"Autocorrelation times of Swendsen-Wang moves at $T_c$, {moves} moves: powers of $L$, dashed logarithms."
-    )
-    save_figure(figure, Path(option("--figure", "")))
+    axes.legend()
+    figure.savefig(option("--figure", ""))

@@ -12,11 +12,13 @@ What to learn here: a model, a list of temperatures, one call, and error bars fr
 
 import sys
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 short = "--short" in sys.argv
 side, sweeps, replicas = (16, 50, 32) if short else (64, 400, 128)
 
@@ -45,17 +47,23 @@ for k, t in enumerate(temperatures):
 
 # Far from T_c a finite lattice agrees with the infinite one; near T_c it cannot, which is finite-size scaling.
 
-figure = Figure(figsize=(6.4, 3.0), layout="constrained")
-left, right = figure.subplots(1, 2)
+figure = Figure(figsize=(3.4, 3.6))
+upper, lower = figure.subplots(2, 1, sharex=True)
+# m falls like (T_c - T)^(1/8), so its curve needs points very close to T_c.
+critical = ss.onsager.CRITICAL_TEMPERATURE
+fine = np.sort(np.concatenate([np.linspace(1.35, 3.45, 500), critical - np.geomspace(1e-9, 0.1, 100), [critical]]))
 for panel, values, exact, label in (
-    (left, e, exact_e, "energy per site"),
-    (right, m, exact_m, r"$\langle |m| \rangle$"),
+    (upper, e, ss.onsager.energy, "energy per site $e$ ($J$)"),
+    (lower, m, ss.onsager.magnetization, r"magnetisation $\langle |m| \rangle$"),
 ):
-    panel.errorbar(
-        temperatures, values.mean(axis=1), values.std(axis=1) / np.sqrt(replicas), fmt=".", label=f"$L = {side}$"
-    )
-    panel.plot(temperatures, exact, color="0.5", label="infinite lattice")
-    panel.set(xlabel="$T$", ylabel=label)
-left.legend()
+    error = values.std(axis=1, ddof=1) / np.sqrt(replicas)
+    panel.plot(fine, exact(fine), color="0.5", label=r"exact, $L = \infty$")
+    panel.axvline(critical, color="0.5", linestyle=":", label="exact $T_c$")
+    panel.errorbar(temperatures, values.mean(axis=1), error, fmt="o", label=f"$L = {side}$")
+    panel.set(ylabel=label)
+lower.set(xlabel="temperature $T$ ($J$)")
+upper.legend()
+upper.set_title("(a)", loc="left")
+lower.set_title("(b)", loc="left")
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

@@ -13,14 +13,15 @@ What to learn here: how to draw your own figure from the measurements of runs, w
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+import matplotlib.style
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 import spinsim as ss
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 
 CRITICAL = 2 / np.log(1 + np.sqrt(2))  # Onsager 1944
 short = "--short" in sys.argv
@@ -60,19 +61,18 @@ for place in (0, 5, 10):
 
 def draw(size: tuple[float, float], rows: int) -> Figure:
     """The three panels in one row or in three."""
-    drawn = Figure(figsize=size, layout="constrained")
+    drawn = Figure(figsize=size)
     first, second, third = drawn.subplots(rows, 3 // rows)
     first.imshow(spins, cmap=ListedColormap(["#1f3a5f", "#f6f1e4"]), interpolation="nearest")
     first.set(xticks=[], yticks=[], title=rf"(a) ferromagnet at $T_c$, $L = {side}$")
-    for (length, (binder, error)), colour, marker in zip(curves.items(), COLOURS, "os^", strict=False):
-        how = {"marker": marker, "markersize": 3, "linewidth": 0.8, "color": colour}
-        second.errorbar(ladder, binder, error, label=f"$L = {length}$", **how)
-    second.axvline(CRITICAL, color="0.6", linewidth=1, linestyle=":")
-    second.set(title="(b) Binder cumulant", xlabel="$T$", ylabel="$U$")
+    for (length, (binder, error)), marker in zip(curves.items(), "os^", strict=False):
+        second.errorbar(ladder, binder, error, marker=marker, label=f"$L = {length}$")
+    second.axvline(CRITICAL, color="0.5", linestyle=":", label="exact $T_c$")
+    second.set(title="(b) Binder cumulant $U$", xlabel="temperature $T$ ($J$)")
     second.legend()
-    for (temperature, density), colour in zip(densities.items(), COLOURS, strict=False):
-        third.stairs(density, edges, label=f"$T = {temperature:.2f}$", color=colour)
-    third.set(title=rf"(c) 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$", ylabel="$P(q)$")
+    for number, (temperature, density) in enumerate(densities.items()):
+        third.stairs(density, edges, label=f"$T = {temperature:.2f}$", color=f"C{number}")
+    third.set(title=rf"(c) $P(q)$, 3D $\pm J$ glass, $L = {glass_side}$", xlabel="overlap $q$")
     third.legend()
     return drawn
 
@@ -80,10 +80,6 @@ def draw(size: tuple[float, float], rows: int) -> Figure:
 path = Path(tempfile.mkdtemp(prefix="spinsim-")) / "front_page.png"
 if "--figure" in sys.argv:
     path = Path(sys.argv[sys.argv.index("--figure") + 1])
-COLOURS = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: different for all eyes
-style: Any = {"font.family": "STIXGeneral", "mathtext.fontset": "stix", "font.size": 9, "legend.frameon": False}
-style |= {"axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
-with rc_context(style):
-    draw((7.0, 2.4), 1).savefig(path, dpi=300)
-    draw((3.4, 8.0), 3).savefig(path.with_stem(f"{path.stem}_tall"), dpi=200)  # for narrow windows
+draw((7.0, 2.4), 1).savefig(path)
+draw((3.4, 8.0), 3).savefig(path.with_stem(f"{path.stem}_tall"), dpi=200)  # for narrow windows
 print(f"Figure in {path}")

@@ -17,13 +17,15 @@ What to learn here: lowest energies of a run, errors from the scatter of samples
 """
 
 import sys
-from pathlib import Path
 
+import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.figures import save_figure
-from spinsim.analysis.figures.paper import COLOURS, lay_panels
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
+PUBLISHED = -1.401938
 
 
 def option(name: str, otherwise: str) -> str:
@@ -78,11 +80,12 @@ x = np.array(sizes, float) ** -2
 print(f"e0 = {limit:.5f} +- {np.sqrt(covariance[1, 1]):.5f} for L to infinity")
 
 if "--figure" in sys.argv:
-    figure, (axes,) = lay_panels("single", 1, 2.4)
-    axes.errorbar(1000 * x, means, errors, color=COLOURS[0], marker="o", ls="")
+    figure = Figure()
+    axes = figure.subplots()
     line = np.array([0, x.max()])
-    axes.plot(1000 * line, limit + slope * line, color=COLOURS[0], lw=0.8)
-    axes.axhline(-1.401938, color="black", lw=0.6)
-    axes.set(xlabel="$10^3 L^{-2}$", ylabel="lowest energy per site (J)")
-    figure.caption = "Ground states of the $\\pm J$ square lattice; the horizontal line is the published limit."
-    save_figure(figure, Path(option("--figure", "")))
+    axes.axhline(PUBLISHED, color="0.5", linestyle=":", label=r"published, $L \to \infty$")
+    axes.errorbar(1000 * x, means, errors, fmt="o", color="C0", label=r"2D $\pm J$ glass")
+    axes.plot(1000 * line, limit + slope * line, color="C0", label="fitted line")
+    axes.set(xlabel="$10^3 L^{-2}$", ylabel="lowest energy per site ($J$)")
+    axes.legend(loc="upper left")
+    figure.savefig(option("--figure", ""))

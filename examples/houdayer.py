@@ -4,8 +4,8 @@
     python examples/houdayer.py --size 10 --samples 64 --sweeps 2400000 --measure-every 1000   a GPU, if there is one
     python examples/houdayer.py --short            the form that the tests run
 
-Left: energy per site above its equilibrium value at T = 0.2 against sweeps, for 64 samples of L = 10 without moves and
-with a move after every tenth sweep (second command). Right: <q^2>. With moves the energy comes equally close to
+(a) Energy per site above its equilibrium value at T = 0.2 against sweeps, for 64 samples of L = 10 without moves and
+with a move after every tenth sweep (second command). (b) <q^2>. With moves the energy comes equally close to
 equilibrium after four to five times fewer sweeps.
 
 The same samples are tempered from random spins with and without moves, and are measured from the beginning. The
@@ -18,14 +18,14 @@ What to learn here: the approach to equilibrium, compared between two runs of th
 
 import sys
 from itertools import pairwise
-from pathlib import Path
 
+import matplotlib.style
 import numpy as np
+from matplotlib.figure import Figure
 
 import spinsim as ss
-from spinsim.analysis.equilibration import link_residual
-from spinsim.analysis.figures import save_figure
-from spinsim.analysis.figures.paper import COLOURS, MARKERS, draw_legend, lay_panels
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 
 
 def option(name: str, otherwise: str) -> str:
@@ -53,7 +53,7 @@ def followed(every: str) -> np.ndarray:
         run.energy[..., 0].mean(axis=2) / run.model.sites,
         run.link_overlap[..., 0].mean(axis=2) / run.model.bonds,
     )
-    residual = link_residual(run.model, energy, link, run.temperature[0])
+    residual = energy + 3 * (1 - link) / run.temperature[0]  # z / 2 = 3
     return np.stack([energy, residual, squared.mean(axis=2)])
 
 
@@ -91,16 +91,17 @@ for level in LEVELS:
         print(f"below {level:g} after {first[0]:.0f} and {first[1]:.0f} sweeps, {sooner} times as soon")
 
 if "--figure" in sys.argv:
-    figure, panels = lay_panels("double", 2, 2.4)
-    for axes, one, label in zip(panels, (0, 2), ("energy above equilibrium", r"$\langle q^2 \rangle$"), strict=True):
+    figure = Figure(figsize=(3.4, 4.0))
+    panels = figure.subplots(2, 1, sharex=True)
+    labels = r"$e - e_\mathrm{eq}$ ($J$)", r"$\langle q^2 \rangle$"
+    for axes, one, letter, label in zip(panels, (0, 2), "ab", labels, strict=True):
         for run, name in enumerate(names.values()):
-            axes.errorbar(
-                centre, mean[run, one], error[run, one], color=COLOURS[run], marker=MARKERS[run], ls="", label=name
-            )
-        axes.set(xscale="log", xlabel="sweeps", ylabel=label)
-    panels[0].axhline(0, color="black", lw=0.6)
+            axes.errorbar(centre, mean[run, one], error[run, one], fmt="os"[run], label=name)
+        axes.set(xscale="log", ylabel=label)
+        axes.set_title(f"({letter})", loc="left")
+    panels[0].axhline(0, color="0.5")
     panels[0].set_yscale("symlog", linthresh=3e-5)
     panels[0].set_ylim(bottom=-3e-5)
-    draw_legend(figure, *panels)
-    figure.caption = f"3D Gaussian glass, L = {side}, T = 0.2, with and without Houdayer moves."
-    save_figure(figure, Path(option("--figure", "")))
+    panels[1].legend(title="Houdayer moves", loc="lower right")
+    panels[1].set(xlabel="sweeps")
+    figure.savefig(option("--figure", ""))

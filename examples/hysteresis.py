@@ -11,11 +11,13 @@ What to learn here: a field for each step, your own initial spins, and the depen
 
 import sys
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 short = "--short" in sys.argv
 side, replicas, points, speeds = (16, 32, 9, (10, 40)) if short else (64, 64, 41, (2, 20, 200))
 
@@ -25,14 +27,14 @@ field = np.concatenate([up, up[::-1]])
 model = ss.Ising(ss.square(side))
 down_spins = -np.ones(model.sites)
 
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+figure = Figure()
 axes = figure.subplots()
 for sweeps in speeds:
     # The field is added to the model's own fields; each step starts from the spins of the previous one.
     loop = ss.anneal(model, 1.5, field=field, sweeps=sweeps, replicas=replicas, start=down_spins, seed=1)
     m = loop.magnetization[:, 0] / model.sites
     mean = m.mean(axis=1)
-    axes.plot(field, mean, marker=".", label=sweeps)
+    axes.plot(field, mean, marker="o", markersize=2, label=sweeps)
     area = np.sum((mean[1:] + mean[:-1]) / 2 * np.diff(field))  # below 0, as m lags behind the field
     print(f"{sweeps} sweeps at each field: the loop encloses {-area:.4f}")
     print("      h       m going up           m going down")
@@ -43,7 +45,7 @@ for sweeps in speeds:
 
 # The slower the field, the narrower the loop: the droplets that turn the magnetisation have time to appear.
 
-axes.set(xlabel="field $h$", ylabel="$m$", title=f"{side} x {side} ferromagnet at $T = 1.5$")
-axes.legend(title="sweeps at each field")
+axes.set(xlabel="field $h$ ($J$)", ylabel="magnetisation $m$")
+axes.legend(title="sweeps at each $h$", loc="upper left")
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

@@ -12,11 +12,13 @@ from the shell: spinsim anneal examples/data/G11.txt
 import sys
 from pathlib import Path
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 short = "--short" in sys.argv
 sweeps = 5 if short else 100
 
@@ -39,10 +41,13 @@ print(
     f"weight of the edges between them {weight[side[i] != side[j]].sum():.0f}"
 )
 
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+figure = Figure()
 axes = figure.subplots()
 cuts = (weight.sum() - result.best_energy[0]) / 2
-axes.hist(cuts, list(np.arange(cuts.min() - 0.5, cuts.max() + 1)), rwidth=0.9)
-axes.set(xlabel="best cut of a replica", ylabel="replicas", title=f"{model.name}, {sweeps * 100} sweeps")
+axes.hist(cuts, list(np.arange(cuts.min() - 1, 566, 2)), rwidth=0.8, label=f"{model.name}, {sweeps * 100:,} sweeps")
+axes.axvline(564, color="0.5", linestyle=":", label="best known")
+axes.set(xlabel="best cut of a replica", ylabel="replicas", xticks=np.arange(cuts.min(), 565, 2))
+axes.minorticks_off()
+axes.legend(loc="upper left")
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

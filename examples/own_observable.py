@@ -14,10 +14,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import matplotlib.style
+from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 import spinsim as ss
 from spinsim.observables.distances import spin_correlation
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 
 short = "--short" in sys.argv
 side, sweeps = (6, 400) if short else (16, 10_000)
@@ -39,16 +43,18 @@ with tempfile.TemporaryDirectory() as folder:
 
 table = ss.table(result)
 print(f"{side} x {side} ferromagnet: opposite neighbours along x, and G(r) along x at distances 0 to {side // 2}")
-g = result.measured["G"][..., 0, :].mean(axis=(0, 1, 2))  # (steps, samples, copies, temperatures, axes, distances)
+# A row for each temperature, axis and distance; the first axis is that of x.
+correlation = ss.table(result, "G").query("G_axis_0 == 0")
+g, g_error = (correlation[name].to_numpy().reshape(len(table), -1) for name in ("G", "G_error"))
 for k, t in enumerate(result.temperature):
     walls, error = table["domain_walls"][k], table["domain_walls_error"][k]
     print(f"T = {t:.3f}   {walls:.4f} +- {error:.4f}   {' '.join(f'{value:.3f}' for value in g[k])}")
 
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
-axes = figure.subplots()
+figure = Figure()
+axes, colours = figure.subplots(), colormaps["viridis"]
 for k, t in enumerate(result.temperature):
-    axes.plot(g[k], marker=".", label=f"$T = {t:.2f}$")
-axes.set(xlabel="distance $r$ along x", ylabel="$G(r)$", yscale="log")
-axes.legend(ncols=2)
+    axes.errorbar(range(len(g[k])), g[k], g_error[k], marker="o", color=colours(k / len(g)), label=f"${t:.2f}$")
+axes.set(xlabel="distance $r$ along $x$ (lattice spacings)", ylabel="correlation $G(r)$", yscale="log")
+figure.legend(title="temperature $T$ ($J$)", ncols=4, loc="outside upper center")
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

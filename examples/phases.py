@@ -14,11 +14,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import spinsim as ss
 
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 short = "--short" in sys.argv
 side, sweeps = (8, 4000) if short else (16, 20_000)
 
@@ -58,11 +60,12 @@ else:
     crossing = temperatures[k - 1] + share * (temperatures[k] - temperatures[k - 1])
     print(f"undecided at T = {crossing:.3f}; the infinite lattice changes at {ss.onsager.CRITICAL_TEMPERATURE:.3f}")
 
-    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    figure = Figure()
     axes = figure.subplots()
     axes.plot(temperatures, probability, "o-", label=f"$L = {side}$")
-    axes.axvline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":")
-    axes.set(xlabel="$T$", ylabel="probability of the ordered phase")
+    axes.axvline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact $T_c$")
+    axes.axvspan(2.0, 2.6, color="0.9", label="not trained")
+    axes.set(xlabel="temperature $T$ ($J$)", ylabel="probability of the ordered phase")
     axes.legend()
     if "--figure" in sys.argv:
-        figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+        figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

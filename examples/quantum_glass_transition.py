@@ -25,8 +25,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spinsim as ss
-from spinsim.analysis.figures import crossings_figure, save_figure
-from spinsim.analysis.summary import summarize
 
 
 class Size(NamedTuple):
@@ -53,7 +51,7 @@ else:
     sizes = [Size(4, 32, 24, (0.24, 0.33, 8), 12_000), Size(6, 48, 24, (0.24, 0.33, 12), 12_000)]
 
 began = time.perf_counter()
-results, summaries = [], []
+results = []
 for size in sizes:
     model = ss.EdwardsAnderson(ss.square(size.side), samples=size.samples, seed=size.side)
     length: dict[str, Any] = {
@@ -64,13 +62,12 @@ for size in sizes:
     # Four copies, with an overlap for each pair, fill the words of 128 lanes at 32 values of k.
     run = ss.quantum(model, np.linspace(*size.ladder), size.slices, replicas=4, correlation_times=1, **length)
     results.append(run)
-    summaries.append(summarize(run))
     rates, trips, at = run.swap_rate, run.round_trips.mean(), time.perf_counter() - began
     print(f"L = {size.side}, {size.slices} slices, {size.samples} samples, {at:.0f} s since the beginning")
     print(f"    exchanges {rates.min():.2f} to {rates.max():.2f}, {trips:.1f} round trips of each replica")
-    print(f"    {summaries[-1].verdict}", flush=True)
+    print(f"    {run.verdict}", flush=True)
 
-comparisons = ss.compare_sizes(results, "overlap", NEAR, summaries)
+comparisons = ss.compare_sizes(results, "overlap", NEAR)
 for comparison in comparisons:
     for pair in comparison.crossings:
         found, sides = pair.crossing, " and ".join(pair.labels)
@@ -81,5 +78,5 @@ for comparison in comparisons:
 figure = Path(tempfile.mkdtemp(prefix="spinsim-")) / "quantum_glass_transition.png"
 if "--figure" in sys.argv:
     figure = Path(sys.argv[sys.argv.index("--figure") + 1])
-save_figure(crossings_figure(comparisons, "double", "step in time $k$"), figure)
+ss.plot(results, "crossings", observable="overlap", near=NEAR)["crossings"].savefig(figure, dpi=300)
 print(f"Figure in {figure}, {time.perf_counter() - began:.0f} s")

@@ -11,12 +11,15 @@ What to learn here: transfer matrices, phenomenological renormalisation, and how
 
 import sys
 
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import spinsim as ss
 from spinsim.analysis.strips import conformal_charges, extrapolate
+
+matplotlib.style.use("spinsim.paper")  # one column of a paper
 
 short = "--short" in sys.argv
 widths = np.arange(4, 11 if short else 17, 2)
@@ -57,12 +60,12 @@ for width, charge in zip(widths, charges, strict=False):
     print(f"{width:4d},{width + 2:3d} {charge:10.6f}")
 print(f"c = {extrapolate(middle, charges, 2)[-1]:.4f}, exact 1/2")
 
-figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+figure = Figure()
 axes = figure.subplots()
 axes.plot(1 / middle.astype(float) ** 3, crossings, "o", label="crossings of two widths")
 axes.plot(1 / middle[1:].astype(float) ** 3, better, "s", label="without $L^{-3}$")
-axes.axhline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact")
-axes.set(xlabel="$1 / L^3$", ylabel=r"crossing of $\xi / L$")
+axes.axhline(ss.onsager.CRITICAL_TEMPERATURE, color="0.5", linestyle=":", label="exact $T_c$")
+axes.set(xlabel="$L^{-3}$", ylabel=r"temperature where $\xi / L$ crosses ($J$)")
 axes.legend()
 if "--figure" in sys.argv:
-    figure.savefig(sys.argv[sys.argv.index("--figure") + 1], dpi=150)
+    figure.savefig(sys.argv[sys.argv.index("--figure") + 1])

@@ -9,7 +9,9 @@ Sources: L. Onsager, Phys. Rev. 65, 117 (1944), eqs. (116) and (117); C. N. Yang
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log, sqrt
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +24,10 @@ from spinsim.inputs.arguments import public
 Array = npt.NDArray[np.float64]
 
 CRITICAL_TEMPERATURE: Final = 2 / log(1 + sqrt(2))  # for J = 1
+CRITICAL_TEMPERATURES: Final[Mapping[str, float]] = MappingProxyType(
+    {"square": CRITICAL_TEMPERATURE, "triangular": 4 / log(3), "honeycomb": 2 / log(2 + sqrt(3))}
+)
+"""Of infinite planar lattices, for J = 1. R. M. F. Houtappel, Physica 16, 425 (1950), eqs. (108) and (109)."""
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
 

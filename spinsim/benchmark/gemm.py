@@ -167,6 +167,20 @@ def tall_products(repeats: int) -> Iterator[Rate]:
         yield _rate(name, case, call, None if call is copy else copy, repeats, ("float64", work, moved))
 
 
+LABELS: Final = {
+    "naive": "one entry a thread",
+    "coalesced": "coalesced loads",
+    "block2d": "tiles in shared memory",
+    "block2d_thread1d": "columns in registers",
+    "block2d_thread2d": "squares in registers",
+    "vectorized": "128-bit loads",
+    "warptile": "tiles of a warp",
+    "pipelined": "copies in a pipeline",
+    "tensorcore": "tensor cores",
+}
+"""Labels of the rungs in figures."""
+
+
 def draw(rates: list[Rate], file: Path, overwrite: bool = False) -> None:
     """Bar chart of the ladder: a group of bars a rung, a colour for each type and size."""
     import numpy as np
@@ -178,5 +192,6 @@ def draw(rates: list[Rate], file: Path, overwrite: bool = False) -> None:
     values = np.full((len(cases), len(names)), np.nan)
     for rate in rates:
         values[cases.index(rate.case), names.index(rate.name)] = rate.teraflops
+    labels = [LABELS.get(name, name) for name in names]
     series = dict(zip((case.replace("^3", "$^3$") for case in cases), values, strict=True))
-    save_figure(bar_figure(names, series, "$10^{12}$ operations / s"), file, overwrite)
+    save_figure(bar_figure(labels, series, "$10^{12}$ operations / s"), file, overwrite)

@@ -47,12 +47,14 @@ def plot(
     ] = None,
     columns: Annotated[
         str | None,
-        Flag(
-            help="Averages to draw as thermodynamics of temper and quantum runs, such as binder_cumulant,link_overlap."
-        ),
+        Flag(help="Averages to draw as thermodynamics or crossings, such as binder_cumulant,overlap_binder_cumulant."),
     ] = None,
     near: Annotated[
         float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
+    ] = None,
+    mark: Annotated[
+        float | None,
+        Real(help="Place of a dotted line, such as a published T_c.  [the exact T_c if there is one]"),
     ] = None,
     average: Annotated[
         str | None,
@@ -92,7 +94,14 @@ def plot(
     results = [run for _, run in runs]
     job = _job_of_all([of[0] for of, _ in runs], results)
     chosen = job.figures if len(results) == 1 else job.figures_of_several
-    given = {"sample": sample, "observable": observable, "columns": columns, "near": near, "average": average}
+    given = {
+        "sample": sample,
+        "observable": observable,
+        "columns": columns,
+        "near": near,
+        "mark": mark,
+        "average": average,
+    }
     options = {name: value for name, value in given.items() if value is not None}
     _check_figure(job, figure_name, files, results)
     _check_options(job, chosen, figure_name, options)

@@ -16,6 +16,7 @@ from spinsim.analysis.figures.paper import BLUE, SKY, VERMILION, PaperFigure, dr
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
+from spinsim.analysis.tables import chosen_columns
 from spinsim.errors import InputError, WrongTypeError, warn_caller
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import either, nearest
@@ -41,12 +42,14 @@ def plot(
 
     Args:
         runs: A result or a file; or a list of results or files of one job, each of another size.
-        names: One figure or several, such as ``thermodynamics`` or, of several sizes, ``crossings``; by default all.
+        names: One figure or several (``--what`` of the command line), such as ``thermodynamics`` or, of several
+            sizes, ``crossings``; by default all.
         folder: Where figures are written, with their captions; without one they are returned.
         style: ``single`` or ``double``: as wide as one column or as two.
         format: Of files: ``pdf``, ``png`` or ``svg``.
         overwrite: True if files of the same kind that are there already are replaced.
-        options: Options of the command line, such as ``columns`` and, of several sizes, ``observable`` and ``near``.
+        options: Options of the command line: ``columns``, ``mark`` and, of several sizes, ``observable`` and
+            ``near``.
 
     Returns:
         A ``matplotlib.figure.Figure`` for each name; the path of its file where a folder is given.
@@ -108,8 +111,13 @@ def _check(job: Job, figures: FigureSet, names: Sequence[str] | None, options: M
 
 
 def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
+    place = wanted.options.get("mark")
+    mark = None if place is None else paper.Mark(place, f"${place:g}$")
+
     def thermodynamics() -> PaperFigure:
-        return figures.averages_figure([result], [summary()], wanted.style, columns=wanted.options.get("columns"))
+        return figures.averages_figure(
+            [result], [summary()], wanted.style, columns=wanted.options.get("columns"), mark=mark
+        )
 
     drawn: Draw = {"thermodynamics": thermodynamics}
     if wanted.figure == "order" or figures.order_names(result):
@@ -121,7 +129,8 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
     """Return functions that draw the crossings of several sizes, which are also printed, and the averages."""
     ordered = sorted(results, key=lambda result: sites_of_space(result.model))
     check_sizes(ordered)
-    observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
+    observable, near, columns, place = (wanted.options.get(name) for name in ("observable", "near", "columns", "mark"))
+    mark = None if place is None else paper.Mark(place, f"${place:g}$")
 
     @cache
     def summaries() -> list[Summary]:
@@ -129,11 +138,16 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
 
     def crossings() -> PaperFigure:
         compared = compare_sizes(ordered, observable, near, summaries())
+        if columns is not None:
+            chosen = chosen_columns(columns, {one.name: one for one in compared})
+            compared = [one for one in compared if one.name in chosen]
         say_crossings(compared, wanted.say)
-        return figures.crossings_figure(compared, wanted.style, figures.ladder_label(ordered[0].axis))
+        against = figures.ladder_label(ordered[0].axis)
+        exact = figures.mark_of([result.model for result in ordered], against)
+        return figures.crossings_figure(compared, wanted.style, against, mark or exact)
 
     def thermodynamics() -> PaperFigure:
-        return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns)
+        return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns, mark)
 
     return {"crossings": crossings, "thermodynamics": thermodynamics}
 

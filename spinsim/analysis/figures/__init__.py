@@ -3,10 +3,17 @@
 Figures of a single job are in the job's folder below ``spinsim/jobs``.
 """
 
-from spinsim.analysis.figures.averages import averages_figure, crossings_figure, order_figure, order_names
+from spinsim.analysis.figures.averages import (
+    averages_figure,
+    crossings_figure,
+    mark_of,
+    order_figure,
+    order_names,
+)
 from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, ladder_label, save_figure, save_figures
 
 __all__ = [
-    "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "ladder_label", "order_figure",
+    "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "ladder_label", "mark_of",
+    "order_figure",
     "order_names", "save_figure", "save_figures",
 ]  # fmt: skip

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from spinsim.analysis import onsager
 from spinsim.analysis.figures import paper
-from spinsim.analysis.figures.paper import GREY, PAPER, PaperFigure, drawn_panels
+from spinsim.analysis.figures.paper import GREY, PAPER, Mark, PaperFigure, drawn_panels
 from spinsim.analysis.kinds import favours_parallel_spins
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import Comparison, order_parameter, size_label
@@ -56,6 +56,7 @@ def averages_figure(
     style: str = "single",
     observable: str | None = None,
     columns: str | None = None,
+    mark: Mark | None = None,
 ) -> PaperFigure:
     """Energy, specific heat, order parameter and susceptibility against temperature, with errors that can be trusted.
 
@@ -63,7 +64,8 @@ def averages_figure(
     where nothing favours parallel spins, as it is noise there. Points whose error cannot be trusted are open and have
     no bar, and specific heats far above dE/dT are marked above the panel. For a square ferromagnet in zero field, the
     exact curves of the infinite lattice are added. ``columns``, comma-separated names of estimates, replace the default
-    panels. Runs are of one size each, from the smallest on.
+    panels. A dotted line is drawn at a ``mark``, by default the exact T_c if there is one. Runs are of one size each,
+    from the smallest on.
     """
     if columns is not None:
         for summary in summaries:
@@ -72,7 +74,7 @@ def averages_figure(
         common = [name for name in summaries[0].estimates if all(name in summary.estimates for summary in summaries)]
         drawn = DRAWN["energy"] + DRAWN.get(observable or _order(results), ())
         names = [name for panel in drawn for name in [one for one in panel if one in common][:1]]
-    return _draw_names(results, summaries, names, style)
+    return _draw_names(results, summaries, names, style, mark)
 
 
 def order_figure(result: Tempered, summary: Summary, style: str = "single") -> PaperFigure:
@@ -101,7 +103,9 @@ def _order(results: Sequence[Tempered]) -> str:
     return "" if noise else order
 
 
-def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str) -> PaperFigure:
+def _draw_names(
+    results: Sequence[Tempered], summaries: Sequence[Summary], names: list[str], style: str, mark: Mark | None = None
+) -> PaperFigure:
     """Panels of runs in equilibrium, curves joined by lines where there are several."""
     several = len(results) > 1
     labels = [paper.curve_label(size_label(run.model)) if several else paper.run_text(run) for run in results]
@@ -111,14 +115,22 @@ def _draw_names(results: Sequence[Tempered], summaries: Sequence[Summary], names
     ]
     against = paper.ladder_label(results[0].axis)
     captions = {o.name: o.caption for o in observables_of(results[0])}
-    figure = draw_averages(runs, names, style, against, joined=several)
+    figure = draw_averages(runs, names, style, against, joined=several, mark=mark)
     of_runs = "; ".join(f"{run.model.name}, {paper.run_text(run)}" for run in results)
-    figure.caption = caption([captions[name] for name in names], f"against {against}, of {of_runs}", figure)
+    figure.caption = caption(
+        [captions[name] for name in names], f"against {paper.without_unit(against)}, of {of_runs}", figure
+    )
     return figure
 
 
 def draw_averages(
-    runs: Sequence[Averages], names: Sequence[str], style: str, against: str, *, joined: bool = False
+    runs: Sequence[Averages],
+    names: Sequence[str],
+    style: str,
+    against: str,
+    *,
+    joined: bool = False,
+    mark: Mark | None = None,
 ) -> PaperFigure:
     """Draw a panel for each average, with a curve for each run; the figure has no caption yet."""
     height = 1.35 if len(names) > 3 and style == "single" else 1.6
@@ -128,7 +140,15 @@ def draw_averages(
                 _draw_run(ax, name, run, colour, marker, joined)
             ax.set_ylabel(SYMBOLS[name])
             _scale(ax, name, runs)
+            paper.draw_mark(ax, mark or mark_of([run.model for run in runs], against))
     return figure
+
+
+def mark_of(models: Sequence[Ising], against: str) -> Mark | None:
+    """Mark of the exact T_c, if all models have the same and are drawn against temperature."""
+    known = {paper.exact_transition(model) for model in models} if against == paper.TEMPERATURE else {None}
+    (exact, *others) = known
+    return None if exact is None or others else Mark(exact, "exact $T_c$")
 
 
 def caption(quantities: Sequence[str], of_runs: str, figure: PaperFigure, bars: str = paper.BARS) -> str:
@@ -168,24 +188,29 @@ def _scale(ax: Axes, name: str, runs: Sequence[Averages]) -> None:
 
 
 def crossings_figure(
-    comparisons: Sequence[Comparison], style: str = "single", against: str = paper.TEMPERATURE
+    comparisons: Sequence[Comparison],
+    style: str = "single",
+    against: str = paper.TEMPERATURE,
+    mark: Mark | None = None,
 ) -> PaperFigure:
     """Draw each estimate against temperature or the quantity in its place, a panel each, with crossings and errors.
 
     Points whose error cannot be trusted are open and have no bar; crossings between such points have no bar either. An
-    inset enlarges the surroundings of the crossings, where the panel has room for it.
+    inset enlarges the surroundings of the crossings, where the panel has room for it. A dotted line is drawn at a
+    ``mark``.
     """
     is_open = False
     with drawn_panels(style, len(comparisons), 2.3, against) as (figure, axes):
         for ax, comparison in zip(axes, comparisons, strict=True):
             is_open |= _draw(ax, comparison)
+            paper.draw_mark(ax, mark)
             ax.set_ylabel(SYMBOLS[comparison.name])
     with matplotlib.style.context(PAPER):
         figure.draw_without_rendering()  # panels have their places: room for insets can be measured
         for ax, comparison in zip(axes, comparisons, strict=True):
-            _draw_inset(ax, comparison)
+            _draw_inset(ax, comparison, mark)
     insets = any(ax.child_axes for ax in axes)
-    figure.caption = _crossings_caption(comparisons, is_open, against, insets)
+    figure.caption = _crossings_caption(comparisons, is_open, paper.without_unit(against), insets)
     return figure
 
 
@@ -204,7 +229,7 @@ def _draw(ax: Axes, comparison: Comparison) -> bool:
     return is_open
 
 
-def _draw_inset(ax: Axes, comparison: Comparison) -> None:
+def _draw_inset(ax: Axes, comparison: Comparison, mark: Mark | None) -> None:
     """Draw the surroundings of the crossings in an empty corner of the panel; nothing where no corner is empty."""
     window, corner = _window(comparison), _empty_corner(ax, comparison)
     if window is None or corner is None:
@@ -215,6 +240,7 @@ def _draw_inset(ax: Axes, comparison: Comparison) -> None:
     low, high, bottom, top = window
     inset.set_xlim(low, high)
     inset.set_ylim(bottom, top)
+    paper.draw_mark(inset, mark)
     inset.tick_params(labelsize=6, pad=1.5)
     inset.locator_params(nbins=3)
     ax.indicate_inset((low, bottom, high - low, top - bottom), edgecolor=GREY, lw=0.6, alpha=1)

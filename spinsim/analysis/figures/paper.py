@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from string import ascii_lowercase
+from typing import Any, Final, Literal, NamedTuple
 
 import matplotlib.style
 import numpy as np
@@ -56,39 +57,17 @@ SKY: Final = "#56B4E9"
 GREY: Final = "#7F7F7F"
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # for prints without colours
-_STYLE: Final[dict[str, Any]] = {
-    "font.family": "STIXGeneral",
-    "mathtext.fontset": "stix",
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "legend.frameon": False,
-    "axes.linewidth": 0.6,
-    "xtick.direction": "in",
-    "ytick.direction": "in",
-    "xtick.top": True,
-    "ytick.right": True,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "xtick.minor.visible": True,
-    "ytick.minor.visible": True,
-    "errorbar.capsize": 1.2,
-    "savefig.dpi": 300,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "spinsim",  # else names in the file are random
-}
-PAPER: Final[list[str | dict[str, Any]]] = ["default", _STYLE]  # a user's matplotlibrc changes nothing
+PAPER: Final = ["default", "spinsim.paper"]  # spinsim/paper.mplstyle; a user's matplotlibrc changes nothing
 
 
-TEMPERATURE: Final = "temperature $T$"
-FIELD: Final = r"transverse field $\Gamma$"
+TEMPERATURE: Final = "temperature $T$ ($J / k_B$)"
+FIELD: Final = r"transverse field $\Gamma$ ($J$)"
 UNKNOWN_ERROR: Final = "error unknown"
 _LADDERS: Final = {
     "temperature": TEMPERATURE,
     "k": "step in time $k$",
     "gamma": FIELD,
-    "beta": r"inverse temperature $\beta$",
+    "beta": r"inverse temperature $\beta$ ($1 / J$)",
 }
 BEYOND: Final = "off scale"
 CROSSINGS: Final = "crossings"
@@ -139,9 +118,12 @@ def lay_panels(style: str, count: int, height: float, xlabel: str = "") -> tuple
 
 @contextmanager
 def drawn_panels(style: str, count: int, height: float, xlabel: str = "") -> Iterator[tuple[PaperFigure, list[Axes]]]:
-    """Panels of ``lay_panels``; after they are drawn, labels are aligned and one legend is added."""
+    """Panels of ``lay_panels``; several have letters, aligned labels and one legend."""
     with matplotlib.style.context(PAPER):
         figure, axes = lay_panels(style, count, height, xlabel)
+        if count > 1:
+            for letter, ax in zip(ascii_lowercase, axes, strict=False):
+                ax.set_title(f"({letter})", loc="left")
         yield figure, axes
         figure.align_ylabels()
         draw_legend(figure, *axes)
@@ -224,9 +206,36 @@ def is_constant(temperature: Array) -> bool:
 def is_onsager(model: Ising) -> bool:
     """Return True if the model is a periodic square ferromagnet with equal couplings in zero field."""
     lattice = model.lattice
-    if lattice is None or lattice.name != "square" or lattice.present_bonds() is not None:
-        return False
-    return model.magnitude is not None and model.extreme_couplings[0] > 0 and not np.any(model.fields)
+    return lattice is not None and lattice.name == "square" and exact_transition(model) is not None
+
+
+def exact_transition(model: Ising) -> float | None:
+    """Exact T_c of the infinite lattice, of a periodic ferromagnet with equal couplings in zero field; else None."""
+    lattice = model.lattice
+    if lattice is None or lattice.name not in onsager.CRITICAL_TEMPERATURES or lattice.present_bonds() is not None:
+        return None
+    if model.magnitude is None or model.extreme_couplings[0] <= 0 or np.any(model.fields):
+        return None
+    return model.coupling_unit * onsager.CRITICAL_TEMPERATURES[lattice.name]
+
+
+class Mark(NamedTuple):
+    """A place on the axis of the ladder, such as an exact T_c, and its label."""
+
+    place: float
+    label: str
+
+
+def draw_mark(ax: Axes, mark: Mark | None) -> None:
+    """Draw a dotted vertical line at a mark within the panel; none for None."""
+    low, high = ax.get_xlim()
+    if mark is not None and low < mark.place < high:
+        ax.axvline(mark.place, color=GREY, lw=0.8, ls=":", zorder=1, label=mark.label)
+
+
+def without_unit(label: str) -> str:
+    """Label of an axis without its unit, for captions."""
+    return label.partition(" (")[0]
 
 
 def ladder_label(axis: Axis) -> str:

@@ -19,13 +19,19 @@ class LadderJob(Job):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        columns = {"columns": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",))}
+        alone = {
+            "columns": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",)),
+            "mark": PlotOption(f"the thermodynamics of {cls.name} runs", ("thermodynamics",)),
+        }
+        both = PlotOption(f"the figures of several {cls.name} runs", ("crossings", "thermodynamics"))
         several = {
-            "observable": PlotOption(f"the figures of several {cls.name} runs", ("crossings", "thermodynamics")),
+            "observable": both,
+            "columns": both,
+            "mark": both,
             "near": PlotOption(f"the crossings of several {cls.name} runs", ("crossings",)),
         }
-        cls.figures = cls.figures._replace(options=columns)
-        cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several | columns)
+        cls.figures = cls.figures._replace(options=alone)
+        cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several)
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
         from spinsim.jobs.ladder.run import recounted
