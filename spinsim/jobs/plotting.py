@@ -144,7 +144,7 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
         say_crossings(compared, wanted.say)
         against = figures.ladder_label(ordered[0].axis)
         exact = figures.mark_of([result.model for result in ordered], against)
-        return figures.crossings_figure(compared, wanted.style, against, mark or exact)
+        return figures.crossings_figure(compared, wanted.style, against, mark or exact, paper.runs_text(ordered))
 
     def thermodynamics() -> PaperFigure:
         return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns, mark)

@@ -36,8 +36,8 @@ def test_thermodynamics_figure(ferromagnet):
     figure = thermodynamics_figure(ferromagnet)
     units = ("energy per site $E/N$", "C/(Nk_\\mathrm{B})", "\\langle|m|\\rangle")
     assert all(unit in ax.get_ylabel() for unit, ax in zip(units, figure.axes, strict=True))
-    assert figure.axes[2].get_xlabel() == "temperature $T$"
-    assert legend(figure) == ["$8 \\times 8$, 16 replicas", EXACT]
+    assert figure.axes[2].get_xlabel() == "temperature $T$ ($J / k_B$)"
+    assert legend(figure) == ["$8 \\times 8$, 16 replicas", EXACT, "exact $T_c$"]
     table = thermodynamics(ferromagnet)
     for panel, (mean, _) in enumerate((table.energy, table.specific_heat, table.magnetization)):
         np.testing.assert_array_equal(drawn(figure, panel), np.stack([LADDER, mean], axis=1))
@@ -193,7 +193,7 @@ def test_a_tempered_maxcut_run_draws_the_cut_of_its_lowest_temperature():
 def test_two_columns_have_their_panels_in_a_row(ferromagnet):
     figure = thermodynamics_figure(ferromagnet, "double")
     assert figure.get_size_inches()[0] == 7.0
-    assert [ax.get_xlabel() for ax in figure.axes] == ["temperature $T$"] * 3
+    assert [ax.get_xlabel() for ax in figure.axes] == ["temperature $T$ ($J / k_B$)"] * 3
     assert len({ax.get_subplotspec().rowspan.start for ax in figure.axes}) == 1
     with pytest.raises(ss.InputError, match="style 'wide' is unknown: choose single or double"):
         thermodynamics_figure(ferromagnet, "wide")

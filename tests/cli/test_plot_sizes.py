@@ -152,7 +152,7 @@ def test_averages_of_several_sizes(style):
     overlaps = figures.averages_figure(runs, summaries, style, "overlap")
     assert [ax.get_ylabel() for ax in overlaps.axes[2:]] == [r"susceptibility $\chi_\mathrm{SG}$"]
     for pair in figure.axes, overlaps.axes:
-        assert sum(ax.get_xlabel() == "temperature $T$" for ax in pair) == (
+        assert sum(ax.get_xlabel() == "temperature $T$ ($J / k_B$)" for ax in pair) == (
             1 if style == "single" else len(pair) % 4 or 2
         )
 

@@ -134,7 +134,7 @@ def test_equilibration_says_its_verdict_in_the_caption(copies):
     assert "q^2 " not in figure.caption.replace("$q^2$", "")
     assert set(legend(figure)) == {f"$T = {LADDER[k]:.3g}$" for k in (0, 2, 4, 5, 7)}
     for panel, mean in enumerate(found.mean.values()):
-        assert not figure.axes[panel].get_title("left")
+        assert figure.axes[panel].get_title("left") == (f"({'abcd'[panel]})" if len(found.mean) > 1 else "")
         for curve, k in enumerate((0, 2, 4, 5, 7)):
             expected = np.stack([found.last_sweep, mean[:, k]], axis=1)
             np.testing.assert_array_equal(drawn(figure, panel, curve), expected)

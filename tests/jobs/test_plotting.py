@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from made_up import frozen, tempered
 from matplotlib.figure import Figure
@@ -69,6 +70,29 @@ def test_figures_that_a_run_does_not_have_are_refused(
         frozen(tempered(MODEL)).plot(**how)
     assert words in str(told.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["crossings", "thermodynamics"])
+def test_a_transition_is_marked_where_it_is_exact_or_given(name: str) -> None:
+    ladder = [2.1, 2.2, 2.3, 2.4]
+    squares = [ss.temper(ss.Ising(ss.square(side)), ladder, sweeps=200, replicas=4) for side in (4, 6)]
+    for mark, place in ((None, ss.onsager.CRITICAL_TEMPERATURE), (2.25, 2.25)):
+        figure = ss.plot(squares, name, **({} if mark is None else {"mark": mark}))[name]
+        label = "exact $T_c$" if mark is None else "$2.25$"
+        for ax in figure.axes:
+            (line,) = [line for line in ax.lines if line.get_label() == label]
+            assert np.array_equal(line.get_xdata(), [place, place])
+    cubes = [ss.temper(ss.Ising(ss.cubic(side)), ladder, sweeps=200, replicas=4) for side in (2, 4)]
+    assert not any(line.get_linestyle() == ":" for ax in ss.plot(cubes, name)[name].axes for line in ax.lines)
+
+
+def test_crossings_of_chosen_columns_alone() -> None:
+    runs = [ss.temper(ss.Ising(ss.square(side)), [2.1, 2.2, 2.3, 2.4], sweeps=200, replicas=4) for side in (4, 6)]
+    figure = ss.plot(runs, "crossings", columns="binder_cumulant")["crossings"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["Binder cumulant $U_m$"]
+    assert "square-4x4, $4 \\times 4$, 4 copies; square-6x6, $6 \\times 6$, 4 copies" in figure.caption
+    with pytest.raises(ss.InputError, match="column 'energy' is none of this run's"):
+        ss.plot(runs, "crossings", columns="energy")
 
 
 def test_an_option_that_no_figure_takes_is_refused() -> None:

@@ -137,7 +137,7 @@ def test_crossings_of_strips() -> None:
 def test_figure_of_strips() -> None:
     results = strips(2.0)
     ax = lengths_figure(results, []).axes[0]
-    assert ax.get_xlabel() == "temperature $T$"
+    assert ax.get_xlabel() == "temperature $T$ ($J / k_B$)"
     np.testing.assert_allclose(ax.lines[0].get_xdata(), results[0].temperature)
 
 
@@ -157,7 +157,7 @@ def test_crossings_of_tempering() -> None:
     assert other.value == pytest.approx(2 * one.value, rel=1e-9)
     assert other.error == pytest.approx(2 * one.error, rel=1e-9)
     figure = figures.crossings_figure(found[1:])
-    assert figure.axes[0].get_xlabel() == "temperature $T$"
+    assert figure.axes[0].get_xlabel() == "temperature $T$ ($J / k_B$)"
     np.testing.assert_allclose(figure.axes[0].containers[0].lines[0].get_xdata(), 2 * LADDER)
 
 
@@ -183,7 +183,7 @@ def test_figures_with_exact_curves(draw) -> None:
     """T_c and energies are proportional to J, in points and in exact curves."""
     one, other = draw(1.0), draw(2.0)
     assert other.axes[0].get_ylabel() == "energy per site $E/N$"
-    assert other.axes[-1].get_xlabel() == "temperature $T$"
+    assert other.axes[-1].get_xlabel() == "temperature $T$ ($J / k_B$)"
     for panel, power in enumerate((2, 1, 1)):
         for mine, twice in zip(lines(one, panel), lines(other, panel), strict=True):
             np.testing.assert_allclose(twice, mine * [2, power], rtol=1e-9)

@@ -116,10 +116,8 @@ def _draw_names(
     against = paper.ladder_label(results[0].axis)
     captions = {o.name: o.caption for o in observables_of(results[0])}
     figure = draw_averages(runs, names, style, against, joined=several, mark=mark)
-    of_runs = "; ".join(f"{run.model.name}, {paper.run_text(run)}" for run in results)
-    figure.caption = caption(
-        [captions[name] for name in names], f"against {paper.without_unit(against)}, of {of_runs}", figure
-    )
+    described = f"against {paper.without_unit(against)}, of {paper.runs_text(results)}"
+    figure.caption = caption([captions[name] for name in names], described, figure)
     return figure
 
 
@@ -192,12 +190,13 @@ def crossings_figure(
     style: str = "single",
     against: str = paper.TEMPERATURE,
     mark: Mark | None = None,
+    of_runs: str = "",
 ) -> PaperFigure:
     """Draw each estimate against temperature or the quantity in its place, a panel each, with crossings and errors.
 
     Points whose error cannot be trusted are open and have no bar; crossings between such points have no bar either. An
     inset enlarges the surroundings of the crossings, where the panel has room for it. A dotted line is drawn at a
-    ``mark``.
+    ``mark``. The caption names the runs, ``of_runs``.
     """
     is_open = False
     with drawn_panels(style, len(comparisons), 2.3, against) as (figure, axes):
@@ -210,7 +209,9 @@ def crossings_figure(
         for ax, comparison in zip(axes, comparisons, strict=True):
             _draw_inset(ax, comparison, mark)
     insets = any(ax.child_axes for ax in axes)
-    figure.caption = _crossings_caption(comparisons, is_open, paper.without_unit(against), insets)
+    figure.caption = _crossings_caption(
+        comparisons, is_open, paper.without_unit(against) + f", of {of_runs}" * bool(of_runs), insets
+    )
     return figure
 
 

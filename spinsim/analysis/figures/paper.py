@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
@@ -83,6 +83,7 @@ _FORMULAS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     r"\bq\^2": r"$q^2$",
     r"\b(Gamma|beta)(?= = )": r"\\\1",
     r"(\\?\b\w+ = -?\d+(\.\d+)?(\([\d.]+\))?)": r"$\1$",
+    "%": r"\\\\%",
     r"\b\d+( x \d+)+\b": lambda match: curve_label(match[0]),
 }
 """Patterns of formulas in plain text."""
@@ -250,6 +251,11 @@ def run_text(result: Tempered) -> str:
     """Size and samples of a run, such as "8 x 8 x 8, 4 samples of 2 copies"."""
     copies = choice_of(result).copies
     return _text(result.model, f"{copies} cop" + ("ies" if copies > 1 else "y"))
+
+
+def runs_text(results: Iterable[Tempered]) -> str:
+    """Model, size and samples of each run."""
+    return "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
 
 
 def replicas_text(result: Annealed) -> str:
