@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,57 @@ def averages() -> str:
     head = ("column", "printed as", "average", "of the moments", "unit", "runs")
     rows: list[tuple[str, ...]] = [head, ("---",) * len(head)]
     for one in TABLE:
-        names = f"`{one.name}`", f"`{one.label}`", one.formula.replace("<", r"\<").replace("*", r"\*")
-        rows.append((*names, ", ".join(f"`{moment}`" for moment in one.moments), one.units, ", ".join(one.needs)))
+        names = f"`{one.name}`", f"`{one.label}`", typeset(one.formula)
+        moments = ", ".join(f"`{moment}`" for moment in one.moments)
+        rows.append((*names, moments, typeset_numbers(one.units), ", ".join(one.needs)))
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+
+
+WORD = re.compile(r"a|\|?(?!Gamma)[A-Za-z][a-z-]+\|?,?")
+LETTERS = {
+    r"\|([^|]*)\|": r"\\lvert \1 \\rvert",
+    "<": r"\\langle ",
+    ">": r" \\rangle",
+    "sigma_x": r"\\sigma^x",
+    "k_time": r"K_\\tau",
+    "m_s": r"m_\\mathrm{s}",
+    r"\b(Gamma|cosh|sinh)\b": r"\\\1",
+}
+"""Plain letters of formulas, as regular expressions, and their TeX."""
+NUMBERS = {
+    r"(\d+ - )?\b(\d+)\^(-?\d+)( - \d+)?(,?)": r"$\1\2^{\3}\4\5$",
+    r"\bk_B( = 1)?": r"$k_\\mathrm{B}\1$",
+    r"\\\|J\\\| / T": r"$\\lvert J \\rvert / T$",
+    r"\b1 / T\b": "$1 / T$",
+    r"(?<=\d) x ": " \N{MULTIPLICATION SIGN} ",
+}
+"""Formulas among the words of settings and units, likewise."""
+
+
+def typeset(formula: str) -> str:
+    """Return a formula of words and plain letters, such as "specific heat <E^2> / N", with MathJax for the letters."""
+
+    def symbols(run: str) -> str:
+        if not re.search(r"\w", run):  # an operator between words
+            return run
+        operator, letters, comma = re.fullmatch("([-/] )?(.*?)(,?)", run).groups(default="")
+        for plain, tex in LETTERS.items():
+            letters = re.sub(plain, tex, letters)
+        return f"{operator}${letters}${comma}"
+
+    parts = []
+    for is_word, tokens in groupby(formula.split(" "), lambda token: WORD.fullmatch(token) is not None):
+        run = " ".join(tokens)
+        parts += [run] if is_word else map(symbols, re.split("(?<=[,=]) ", run))  # where a line may end
+    return " ".join(parts)
+
+
+def typeset_numbers(text: str) -> str:
+    """Return a text in Markdown with powers and constants outside its backticks in MathJax."""
+    parts = text.split("`")
+    for plain, tex in NUMBERS.items():
+        parts[::2] = [re.sub(plain, tex, part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 GENERATED = {"reference/averages": averages, "reference/commands": command_line, "gallery": gallery}
@@ -158,6 +207,8 @@ def append_generated(app: Sphinx, page: str, source: list[str]) -> None:
     """Append to a page what the program itself says; put the link to its notebook below the title of a tutorial."""
     if page in GENERATED:
         source[0] += "\n" + GENERATED[page]() + "\n"
+    if page == "reference/settings":
+        source[0] = typeset_numbers(source[0])
     folder, _, name = page.rpartition("/")
     if folder == "tutorials" and name != "index":
         links = f'<a href="{name}.ipynb" download>Download this page as a notebook</a>'
