@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.inputs.numbers import whole_array
 from spinsim.machine.compiled import kernel
 from spinsim.model.lattice import Lattice
 
@@ -84,8 +85,7 @@ class Graph:
     def _checked(self, edges: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         if edges.size == 0:
             edges = edges.reshape(0, 2)
-        elif edges.dtype.kind not in "iu":
-            raise InputError(f"edges of type {edges.dtype} are not site numbers: give integers")
+        edges = whole_array(edges, "edge end")
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise InputError(f"edges have shape {edges.shape}: give an array of shape (bonds, 2)")
         if len(edges) >= 2**31:
