@@ -58,7 +58,7 @@ class Configurations(Described):
 
     @property
     def _summary(self) -> dict[str, str]:
-        along = f"({', '.join(self.axes)}) = {self.shape}"
+        along = " x ".join(count(length, name) for name, length in zip(self.axes, self.shape, strict=True))
         return {"number": count(len(self), "configuration"), "size": count(self.sites, "site"), "axes": along}
 
     def __getitem__(self, which: Any) -> npt.NDArray[np.int8]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, plain, public, whole
-from spinsim.inputs.texts import shown
+from spinsim.inputs.texts import Described, count, shown
 from spinsim.model.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
@@ -31,8 +31,8 @@ _PI: Final = 0x3243F6A8885A308D313198A2E03707344  # pi with 128 bits behind the 
 
 @public
 @judges("periodic")
-@dataclass(frozen=True)
-class Lattice:
+@dataclass(frozen=True, repr=False)
+class Lattice(Described):
     """A lattice of one to four dimensions.
 
     Attributes:
@@ -74,6 +74,15 @@ class Lattice:
                 f"such as {example}"
             )
         return length
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        return {
+            "lattice": self.name,
+            "sides": " x ".join(map(str, self.shape)),
+            "boundaries": "periodic" if self.periodic else "open",
+            "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
+        }
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.tables import lowest_in_words
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.errors import MissingError
 from spinsim.inputs.arguments import public
@@ -43,7 +44,7 @@ OF_ANNEALS: Final = (
 """Series with one row for each anneal."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Anneals(Outcome):
     """The anneals of a search. The first anneal equals the run of the same settings without a search.
 
@@ -256,10 +257,23 @@ class AnnealResult(Annealed):
         name, series = ("T", self.temperature) if self.gamma is None else ("Gamma", self.gamma)
         whose = " of the first anneal" if self.anneals is not None else ""
         ends = f"{whose} from {name} = {series[0]:g} to {series[-1]:g}" if len(series) else ""
+        settings = self._settings
+        each = f" of {count(settings['sweeps'], 'sweep')}" if settings.get("sweeps") and self.anneals is None else ""
+        slices = settings.get("slices") if self.gamma is not None else None
+        groups = f" in {count(self.parents.shape[2], 'population')}" if self.parents is not None else ""
         return {
-            "replicas": count(self.energy.shape[2], "replica"),
-            "steps": count(len(self.temperature), "step") + ends,
+            "replicas": count(self.energy.shape[2], "replica") + groups,
+            **({"slices": count(slices, "slice")} if slices else {}),
+            **({"anneals": count(self.anneals.done, "anneal")} if self.anneals is not None else {}),
+            "steps": count(len(self.temperature), "step") + each + ends,
         }
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        if not np.isfinite(self.best_energy).all():
+            return {}
+        met = "" if self.anneals is None else self.anneals.verdict(self.model, self.best_energy.min(axis=1))
+        return ({"target": met} if met else {}) | {"best": lowest_in_words(self.model, self.best_energy)}
 
 
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:

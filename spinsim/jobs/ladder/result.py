@@ -22,6 +22,7 @@ from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.observables.quantities import Choice, quantities_of
 from spinsim.packing import States
 from spinsim.record import Array, Record
+from spinsim.result import POOLED
 from spinsim.run.own_observables import measured_in
 from spinsim.run.sums import run_sums_in
 from spinsim.sampling.placement import Placement
@@ -83,6 +84,7 @@ EXCHANGES: Final = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accept
 LOCAL: Final = "local"  # group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
 """Paths of these sums, by the attributes of a result."""
+_MANY: Final = 2**13  # samples times places from which on averages take longer than a display should
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -292,7 +294,11 @@ class LadderResult(Tempered):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        done = {"steps": count(measurements_of(self), "measurement")}
+        measured, settings = measurements_of(self), self._settings
+        done = {"steps": count(measured, "measurement")}
+        if "measure_every" in settings and POOLED not in self.attributes:
+            before = f" after {settings['thermalize']} to thermalize" if settings.get("thermalize") else ""
+            done |= {"sweeps": count(measured * settings["measure_every"], "sweep") + before}
         values, name = self.axis.values, self.axis.name
         in_space = name == "temperature"
         kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
@@ -303,6 +309,19 @@ class LadderResult(Tempered):
             kind: ends,
             **done,
         }
+
+    @property
+    def _is_large(self) -> bool:
+        return super()._is_large or self.model.samples * len(self.axis.values) > _MANY
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        if self._is_large and "verdict" not in vars(self):
+            return {}
+        try:
+            return {"verdict": self.verdict}
+        except MissingError:
+            return {"verdict": "none, too few measurements"}
 
     @classmethod
     def of(cls, record: Record, model: Ising, ladder: Places, **fields: Any) -> Self:

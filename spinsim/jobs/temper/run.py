@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.analysis.tables import lowest_in_words
 from spinsim.engine import Engine, check_run
 from spinsim.engine.choosing import choose, copies_of_search, groups_of_search
 from spinsim.engine.measuring.correlations import Quantities
@@ -94,6 +95,14 @@ class TemperResult(LadderResult):
     @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        found = super()._findings if self.search is None else {}
+        if self.best_energy is None:
+            return found
+        met = "" if self.search is None else self.search.verdict(self.model, self.best_energy.min(axis=1))
+        return found | ({"target": met} if met else {}) | {"best": lowest_in_words(self.model, self.best_energy)}
 
     def u_kn(self, sample: int = 0) -> tuple[Floats, Integers]:
         """Reduced energies E_n / T_k of the series of a disorder sample, as ``pymbar.MBAR`` takes them.

@@ -170,12 +170,28 @@ class TransferResult(Strips):
 
     @property
     def _run_facts(self) -> dict[str, str]:
+        known = self.k[np.isfinite(self.k)]
+        ends = f"from k = {known.min():.6g} to {known.max():.6g}" if known.size > 1 else ""
+        at = f" k = {known[0]:.6g}" if known.size == 1 else ""
         return {
-            "couplings": count(len(self.k), "coupling"),
+            "couplings": f"{count(len(self.k), 'coupling')}{at} {ends}".strip(),
             "sectors": " and ".join(self.sectors),
             "levels": count(self.levels.shape[-1], "level"),
             "rows": f"{int(self.there.sum())} of {count(self.planned_rows, 'row')}",
         }
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        lengths = np.where(self.in_noise, np.nan, self.correlation_length)
+        found = {}
+        if np.isfinite(lengths).any():
+            sample, point, *_ = np.unravel_index(np.nanargmax(lengths), lengths.shape)
+            found = {"length": f"longest correlation length {np.nanmax(lengths):.6g} layers"}
+            where = [f"k = {self.k[point]:.6g}"] * (len(self.k) > 1) + [f"sample {sample}"] * (len(lengths) > 1)
+            found["length"] += f" at {', '.join(where)}" if where else ""
+        lacking = int(self.incomplete.sum())
+        levels = f"{count(lacking, 'row')} with levels that did not converge" if lacking else "all levels converged"
+        return found | ({"convergence": levels} if self.there.any() else {})
 
 
 def read(record: Record, model: Ising) -> TransferResult:
