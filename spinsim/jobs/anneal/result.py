@@ -149,31 +149,36 @@ class AnnealResult(Annealed):
 
     Attributes:
         model: The simulated model.
-        temperature: In the unit of the couplings, shape (steps,).
-        energy: Totals after each step, ``float64`` (steps, samples, replicas).
+        temperature: In the unit of the couplings, ``float64`` (steps,).
+        energy: Total energies after each step, in the unit of the couplings, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
-        best_energy: Lowest energy of the Ising model that was met, (samples, replicas). It excludes
-            ``model.offset``; ``best.energy`` includes it.
+        best_energy: Lowest energy of the Ising model that was met, in the unit of the couplings, ``float64`` (samples,
+            replicas). It excludes ``model.offset``; ``best.energy`` includes it.
         best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``packing.States``,
             which unpacks states when they are read.
-        field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``
-            but not of ``best_energy``. None if no field changed.
-        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
-            ``magnetization``. None if the lattice is not bipartite, and in older files.
-        gamma: Transverse field of each step of a quantum anneal, (steps,), else None. In a quantum anneal, energies,
-            sums of spins, lowest states and configurations are those of the best slice of each replica.
-        mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape of ``energy``.
+        field: Uniform field of each step, (steps,), in the unit of the couplings, added to the model's own field. Its
+            energy is part of ``energy`` but not of ``best_energy``. None if no field changed.
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, ``int64`` of the
+            shape of ``magnetization``. None if the lattice is not bipartite, and in older files.
+        gamma: Transverse field of each step of a quantum anneal, (steps,), in the unit of the couplings; else None. In
+            such a run, energies, sums of spins, lowest states and configurations are those of the best slice of each
+            replica.
+        mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape and in the
+            unit of ``energy``; None in other runs.
         family: Ancestor at infinite temperature of each replica of a population run, as a replica number,
             ``int32``, of the shape of ``energy``; None in other runs.
-        population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
+        population_free_energy: Estimate of the total free energy -T ln Z by each population, in the unit of the
+            couplings, (steps, samples, populations); None in other runs.
         parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64``
-            (steps, samples, populations).
+            (steps, samples, populations); None in other runs.
         best_states: State of lowest energy of each replica, one bit per spin (``spinsim.packing``), (samples,
             replicas, bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
         anneals: All anneals of a search; the series above belong to the first one. None for a single anneal.
         record: The whole run as named arrays, as stored in its file.
         measured: User-defined observables by name, each (steps, samples, replicas) or with more axes.
+        job: Name of the job, the command that makes such runs.
+        series_group: Group of ``record`` that has the series.
     """
 
     job = "anneal"
@@ -199,14 +204,14 @@ class AnnealResult(Annealed):
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
-        """Lowest energy met, (samples, replicas); for a killed run from its finished steps, empty if there are none."""
+        """``best_energy``; for a killed run from its finished steps, (samples, replicas), empty if there are none."""
         if np.isfinite(self.best_energy).all():
             return self.best_energy
         return self.energy.min(axis=0) if len(self.energy) else np.empty((0, 0))
 
     @property
     def cut(self) -> float:
-        """Best cut of a MaxCut instance.
+        """Best cut of a MaxCut instance, in the unit of its weights.
 
         Raises:
             InputError: if the model is not a MaxCut instance.
@@ -215,7 +220,7 @@ class AnnealResult(Annealed):
 
     @property
     def free_energy(self) -> npt.NDArray[np.float64]:
-        """Free energy -T ln Z of each step and sample, from all populations together, (steps, samples).
+        """Free energy -T ln Z from all populations together, in the unit of the couplings, (steps, samples).
 
         Raises:
             InputError: if no population was resampled.
@@ -224,7 +229,7 @@ class AnnealResult(Annealed):
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Standard error of ``free_energy``; NaN if few families or populations are left, as for averages."""
+        """Standard error of ``free_energy``, (steps, samples); NaN if few families or populations are left."""
         return self.populations.free_energy()[1]
 
     @property

@@ -59,15 +59,17 @@ from spinsim.store.contents import MEASUREMENTS, Arrays
 
 @public
 @dataclass(frozen=True, repr=False, kw_only=True)
-class TemperResult(LadderResult):
-    """Measurements of a tempering run, sorted by copy and temperature. ``LadderResult`` has more attributes.
+class TemperResult(LadderResult, place="temperature"):
+    """Measurements of a tempering run, sorted by copy and temperature.
 
     Attributes:
-        temperature: Temperatures from the lowest to the highest, in the unit of the couplings, (temperatures,).
-        energy: Totals, ``float64`` (steps, samples, copies, temperatures).
-        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
-            ``energy``; without copies if the lattice is not bipartite, and in older files.
+        temperature: Temperatures from the lowest to the highest, in the unit of the couplings, ``float64``
+            (temperatures,).
+        energy: Total energies in the unit of the couplings, ``float64`` (steps, samples, copies, temperatures).
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, integers of the
+            shape of ``energy``; without copies if the lattice is not bipartite, and in older files.
         search: Sweeps, seconds and restarts of a search; None for other runs.
+        in_time: None; quantum runs have measurements in time.
     """
 
     job = "temper"

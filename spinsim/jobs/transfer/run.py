@@ -89,20 +89,22 @@ class TransferResult(Strips):
 
     Attributes:
         model: One layer.
-        k: 1 / T, the factor of the couplings of the layer, (points,).
+        k: 1 / T, the factor of the couplings of the layer, in 1 / unit of the couplings, ``float64`` (points,).
         k_time: Coupling between layers, without unit, (points,).
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
-        levels: ln of the eigenvalues, (samples, points, sectors, levels).
+        levels: ln of the eigenvalues, ``float64`` (samples, points, sectors, levels).
         residual: |T x - lambda x| / lambda, of the shape of ``levels``, also for levels that did not converge. NaN if
             no vector was found.
         correlation_length: 1 / ln(lambda_0 / lambda) in layers, of the shape of ``levels``.
-        gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
+        gap: ln of the ratio of the two largest eigenvalues of all sectors, in 1 / layers, (samples, points).
         free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, (samples, points).
         energy_per_site: Energy per site in the unit of the couplings, (samples, points).
-        products: Number of products with the transfer matrix, (samples, points, sectors).
-        sigma: <0| s_i |level>, (samples, points, levels, sites).
+        products: Number of products with the transfer matrix, ``int64`` (samples, points, sectors).
+        sigma: <0| s_i |level>, (samples, points, levels, sites), without unit.
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
         record: The whole run as named arrays, as stored in its file.
+        job: Name of the job, the command that makes such runs.
+        series_group: Group of ``record`` that has the levels.
     """
 
     job = "transfer"
@@ -144,7 +146,8 @@ class TransferResult(Strips):
     def in_noise(self) -> npt.NDArray[np.bool_]:
         """Mask of the correlation lengths that rounding or incomplete convergence may have changed by more than 1 %.
 
-        The error of an eigenvalue is at most its residual, and at most residual^2 / distance to the next of its sector.
+        The mask is of the shape of ``correlation_length``. The error of an eigenvalue is at most its residual, and at
+        most residual^2 / distance to the next of its sector.
         """
         off = np.nan_to_num(self.residual)
         if self.levels.shape[-1] > 1:
