@@ -161,7 +161,7 @@ def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Types:
         if head in _TYPES:
             types.append(_TYPES[head])
         elif isinstance(found, type) and found is not Any and not getattr(found, "_is_protocol", False):
-            types.append(_Type(_of(found), f"a {head}"))
+            types.append(_Type(_of(found), f"{'an' if head[0] in 'AEIOU' else 'a'} {head}"))
         elif found is not None and "[" not in head:
             of_alias = _wanted(repr(found), {})
             types.extend(of_alias.types)

@@ -95,7 +95,7 @@ class QuantumResult(LadderResult, place="point"):
 
     @property
     def staggered_magnetization(self) -> Integers:
-        """Always empty, (steps, samples, 0, points), as sublattices alternate in time too, unlike orders of interest."""
+        """Always empty, (steps, samples, 0, points), because sublattices alternate in time too."""
         steps, samples, _, places = self.action.shape
         return np.empty((steps, samples, 0, places), np.int64)
 
