@@ -18,10 +18,9 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval, quoted
 from spinsim.jobs import job_of
 from spinsim.machine.files import is_locked
-from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.result import POOLED, Result
+from spinsim.result import POOLED, Result, seeds_of
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
 
@@ -51,11 +50,8 @@ def printed(rows: Iterable[Row]) -> list[Row]:
 def head(path: Path, result: Result, size: str, run: str, progress: str, state: str) -> list[Row | str]:
     """Return the first rows of ``show``, from words for the sizes of model and run, the progress and the state."""
     attributes, model = result.attributes, result.model
-    run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
-    seeds = [f"{run_table['seed']}"] if run_table.get("seed") is not None else []
-    is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
-    if is_random and of_model.get("disorder_seed") is not None:
-        seeds.append(f"{of_model['disorder_seed']} of the disorder")
+    seed, of_disorder = seeds_of(result.config)
+    seeds = [f"{seed}"] * (seed is not None) + [f"{of_disorder} of the disorder"] * (of_disorder is not None)
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
         Row("Model", size),
