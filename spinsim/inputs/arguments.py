@@ -245,7 +245,7 @@ def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def checked(function: Function) -> Function:
     """Convert a function's arguments by ``as_stated`` at each call; refuse unknown or repeated names with a hint."""
     stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
-    called = function.__qualname__.removesuffix(".__init__")
+    called = function.__qualname__.removesuffix(".__init__").replace("Exchanged.", "Ising.")
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:

@@ -131,11 +131,19 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
     lowest, replicas = float(best_energy.min()), count(best_energy.shape[1], "replica")
     of_site = Row(key="lowest_energy_per_site", value=lowest / model.sites)
     cut = [] if model.maxcut_weight is None else [Row("Best cut", float(model.cut(lowest)), key="cut")]
-    constant = "lowest_energy_with_offset"
-    offset = [Row("With offset", lowest + model.offset, key=constant)] if model.offset else []
+    offset = [Row(key="lowest_energy_with_offset", value=lowest + model.offset)] if model.offset else []
     if model.samples == 1:
         hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
-        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut, *offset]
+        if model.offset:  # the value of the user's problem comes first
+            met = hits[hits.index("met") :]
+            first = Row("Lowest energy", lowest + model.offset, note=met, key="lowest_energy_with_offset")
+            return [
+                first,
+                Row("Without constant", lowest, note=hits.partition(",")[0], key="lowest_energy"),
+                of_site,
+                *cut,
+            ]
+        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut]
     averages = lowest_of_samples(model, best_energy)
     mean, ends = float(averages.hits.mean()), f"from {averages.hits.min()} to {averages.hits.max()}"
     met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
