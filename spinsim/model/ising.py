@@ -152,8 +152,10 @@ class Ising(Hamiltonian, Exchanged):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
         if "disorder_seed" in self.origin:
             facts["seed"] = f"disorder seed {self.origin['disorder_seed']}"
-        if self.maxcut_weight is not None or self.vartype == BINARY:
-            facts["problem"] = "binary variables" if self.maxcut_weight is None else "MaxCut"
+        if self.maxcut_weight is not None:
+            facts["problem"] = "MaxCut"
+        elif self.vartype == BINARY and len(self.labels):
+            facts["problem"] = "binary variables"
         return facts
 
     @property

@@ -19,7 +19,6 @@ import pytest
 import spinsim as ss
 from spinsim import sampling
 from spinsim.analysis import onsager
-from spinsim.analysis.figures.configurations import Panels
 from spinsim.analysis.time_to_solution import success_probability, time_to_solution
 from spinsim.dimod import SpinsimSampler
 from spinsim.engine import Dynamics, Engine
@@ -259,11 +258,6 @@ CASES = {
         time_to_solution, {"seconds": [1.0, 2.0], "probability": success_probability(2, 9)}, {}, {"wanted": 0.5}
     ),
     "success_of": Case(lambda target: success_of(MODEL, tempered("search").anneals, target), {}, {}, {"target": -2.5}),
-    "Panels": Case(
-        lambda row=-1, **which: Panels(tempered().configurations, ss.square(4), **which).draw(row).caption,
-        {},
-        {"row": 1, "sample": 1, "copy": 1},
-    ),
     "Times": Case(
         Times,
         {"thermalize": 0, "sweeps": 40, "measure_every": 8},

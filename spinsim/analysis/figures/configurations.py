@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, PaperFigure
 from spinsim.errors import InputError, argument
-from spinsim.inputs.arguments import public
 from spinsim.model.lattice import Lattice
 from spinsim.saved import Configurations
 
@@ -34,7 +33,6 @@ _MILLISECONDS: Final = 100  # of a frame
 _DOTS: Final = 110  # an inch
 
 
-@public
 class Panels:
     """Panels of one row of saved configurations, which can show another row.
 
