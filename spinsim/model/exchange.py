@@ -104,8 +104,8 @@ class Exchanged(Described):
         Args:
             matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
                 s_i: symmetric, or with each pair once, in any order; each pair counts once, the
-                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised. Of kind ``maxcut`` the weights
-                w of a MaxCut instance, J = -w, which is reported with its cut.
+                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised. Of kind ``maxcut`` weights w
+                of a MaxCut instance, J = -w, which is reported with its cut.
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
             kind: ``ising``, ``qubo`` or ``maxcut``.
@@ -123,8 +123,8 @@ class Exchanged(Described):
         """The model of a list of edges, such as a DataFrame with a row for each edge.
 
         Args:
-            edges: A DataFrame of pandas whose first three columns are two labels and the coupling J;
-                or tuples (u, v, J), or (u, v) with J = 1. Parallel edges add. Sites are in the order
+            edges: A DataFrame of pandas with three columns, two labels and the coupling J; or
+                tuples (u, v, J), or (u, v) with J = 1. Parallel edges add. Sites are in the order
                 in which labels appear.
             maxcut: True if values are the weights w of a MaxCut instance, J = -w, which is reported
                 with its cut.
@@ -134,8 +134,8 @@ class Exchanged(Described):
             InputError: for edges of other lengths, loops, and values that are not finite numbers.
 
         Examples:
-            >>> frame = pd.DataFrame({"from": ["a", "b", "a"], "to": ["b", "c", "c"], "weight": [3, 1, 2]})
-            >>> ss.anneal(ss.Ising.from_edges(frame, maxcut=True), replicas=8).best.cut
+            >>> edges = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]
+            >>> ss.anneal(ss.Ising.from_edges(edges, maxcut=True), replicas=8).best.cut
             5.0
         """
         return cls.from_quadratic(_of_edges(edges, maxcut, name))

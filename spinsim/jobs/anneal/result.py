@@ -174,7 +174,8 @@ class AnnealResult(Annealed):
         best_states: State of lowest energy of each replica, one bit per spin (``spinsim.packing``), (samples,
             replicas, bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
-        anneals: All anneals of a search; the series above belong to the first one. None for a single anneal.
+        anneals: All anneals of a search, also as ``search``; the series above belong to the first one.
+            None for a single anneal.
         record: The whole run as named arrays, as stored in its file.
         measured: User-defined observables by name, each (steps, samples, replicas) or with more axes.
         job: Name of the job, the command that makes such runs.
@@ -201,6 +202,11 @@ class AnnealResult(Annealed):
     anneals: Anneals | None = None
     record: Record = default(default_factory=Record)
     measured: dict[str, npt.NDArray[Any]] = default(default_factory=dict)
+
+    @property
+    def search(self) -> Anneals | None:
+        """Time, work and targets of a search, with the attributes of ``TemperResult.search``; None for other runs."""
+        return self.anneals
 
     @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
