@@ -12,7 +12,7 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.flags import Flag
-from spinsim.cli.saying import refuse, say, say_json
+from spinsim.cli.saying import refuse, say, say_json, table_width
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs import job_of
@@ -70,6 +70,8 @@ def analyze(
     Files that differ only in seeds, disorder and length are averaged together, as one run of all their samples. Runs
     of the same sample are independent chains of it. Quantum runs that differ only in their number of slices are
     extrapolated to infinitely many slices.
+
+    On a terminal, a table wider than 80 characters is split; elsewhere, as in a file or a pipe, it is not.
     """
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
@@ -104,7 +106,7 @@ def analyze(
     if csv:
         if by:
             tables = [job_of(result.job).report.columns(result, by) for result in results]
-        write_csv(one_below_the_other(names, tables), csv, overwrite)
+        write_csv(one_below_the_other(names, tables), [result.model for result in results], csv, overwrite)
     if not reweight:
         for k, (of, result) in enumerate(runs):
             if from_configurations:
@@ -161,13 +163,13 @@ def _report_of(
 ) -> Report:
     """Return the averages of a run: a printed table with the chosen columns, and all columns for ``--json``."""
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted
+    from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted, verdict_rows
 
     rows: list[Row | str] = [heading(name, result)]
-    rows += printed_table(averages, choose(result.model, averages.estimates, more=more))
+    rows += printed_table(averages, choose(result.model, averages.estimates, more=more), width=table_width())
     rows += [Row("Note", note=note) for note in averages.notes]
     if isinstance(averages, Summary):
-        rows += [Row("Verdict", note=averages.verdict), *job_of(result.job).analysis(result)]
+        rows += [*verdict_rows(averages), *job_of(result.job).analysis(result)]
         numbers = as_tables(averages)
     else:
         columns = _reweighted_columns(averages)

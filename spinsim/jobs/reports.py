@@ -58,7 +58,7 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
         seeds.append(f"{of_model['disorder_seed']} of the disorder")
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
-        Row("Model", size),
+        Row("Model", note=size),
         *([Row("Rounded", note=model.caution)] if model.caution else []),
         Row("Run", f"{run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}"),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
@@ -81,7 +81,7 @@ def head_of_steps(
     """
     model, unit = result.model, "measurement" if measure_every else "step"
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
-    size = f"{model.size_in_words}, {samples_in_words(result)}, energies in steps of {model.quantum:g}"
+    size = f"{model.size_in_words}, {samples_in_words(result)}, energies are multiples of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded"
     if planned is not None:
         sweeps = measure_every or 1
@@ -123,7 +123,8 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    return [Row("Room", f"--replicas {room} would take as long, {LANES} are updated at a time")]
+    why = f"the replicas of a sample are updated {LANES} at a time, and these are {replicas}"
+    return [Row("Hint", note=f"--replicas {room} takes no longer than --replicas {replicas // places}: {why}")]
 
 
 def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[Row]:
@@ -141,15 +142,23 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
         hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
         return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut, *offset]
     averages = lowest_of_samples(model, best_energy)
-    mean, ends = float(averages.hits.mean()), f"from {averages.hits.min()} to {averages.hits.max()}"
-    met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
     return [
         Row("Lowest energy", averages.mean, averages.error, over, key=name),
-        Row("Hits", f"met by {met} of {replicas} a sample{each}, {ends}"),
+        Row("Hits", f"{_hits_in_words(averages.hits, replicas)}{each}"),
         Row(key="hits_of_sample", value=averages.hits),
         *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]
+
+
+def _hits_in_words(hits: npt.NDArray[np.int64], replicas: str) -> str:
+    """Say how many replicas of a sample met its lowest energy, from their number in each sample."""
+    fewest, most, mean = int(hits.min()), int(hits.max()), float(hits.mean())
+    if fewest == most:
+        same = f"all {replicas}" if replicas.startswith(f"{most} ") else f"{most} of {replicas}"
+        return f"{same} of each sample met its lowest energy"
+    number = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
+    return f"{number} of {replicas} met the lowest energy of their sample, on average ({fewest} to {most})"
 
 
 def no_table(a_run: str, result: Result) -> InputError:
