@@ -124,7 +124,7 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
     why = f"the replicas of a sample are updated {LANES} at a time, and these are {replicas}"
-    return [Row("Hint", note=f"--replicas {room} takes no longer than --replicas {replicas // places}: {why}")]
+    return [Row("Hint", note=f"--replicas {room} takes little longer than --replicas {replicas // places}: {why}")]
 
 
 def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[Row]:

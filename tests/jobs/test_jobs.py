@@ -110,5 +110,5 @@ def test_empty_lanes_are_named_with_what_fills_them(
     shown = run(capsys, monkeypatch, "show", str(next(tmp_path.rglob("*.h5"))))
     for said in (done.out, shown.out):
         own = line.split("--replicas ")[1].split()[0]
-        hint = f"Hint           --replicas {full} takes no longer than --replicas {own}:"
+        hint = f"Hint           --replicas {full} takes little longer than --replicas {own}:"
         assert (hint in said) == ("Hint" in said) == bool(empty)
