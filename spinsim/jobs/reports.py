@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,8 @@ from spinsim.machine.files import is_locked
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.result import POOLED, Result
+from spinsim.pooling import Pool, pool_of
+from spinsim.result import Result
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
 
@@ -52,24 +52,35 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
     """Return the first rows of ``show``, from words for the sizes of model and run, the progress and the state."""
     attributes, model = result.attributes, result.model
     run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
-    seeds = [f"{run_table['seed']}"] if run_table.get("seed") is not None else []
+    pool = pool_of(result)
+    seed, of_disorder = (run_table.get("seed"), of_model.get("disorder_seed")) if pool is None else pool.seeds
+    seeds = [] if seed in (None, "") else [f"{seed}"]
     is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
-    if is_random and of_model.get("disorder_seed") is not None:
-        seeds.append(f"{of_model['disorder_seed']} of the disorder")
+    if is_random and of_disorder not in (None, ""):
+        seeds.append(f"{of_disorder} of the disorder")
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
         Row("Model", note=size),
         *([Row("Rounded", note=model.caution)] if model.caution else []),
         Row("Run", f"{run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}"),
+        *([] if pool is None else pool_rows(pool)),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
         Row("State", state),
-        *([Row("Seed", ", ".join(seeds))] if seeds else []),
-        *([Row("Pooled", count(len(json.loads(attributes[POOLED])), "run"))] if POOLED in attributes else []),
-        Row("Command", attributes["command"]),
+        *([Row("Seed" if pool is None else "Seeds", "; ".join(seeds))] if seeds else []),
+        *([Row("Command", attributes["command"])] if "command" in attributes else []),
         Row("Identity", attributes["config_sha256"]),
     ]
     history = (f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes))
     return [*rows, *(Row("History", line) for line in history), *facts(path, result)]
+
+
+def pool_rows(pool: Pool) -> list[Row]:
+    """Return the rows of ``show`` that name the runs of a pool."""
+    files = f": {pool.files}" if pool.files else ""
+    return [
+        Row("Pooled", note=f"{count(pool.runs, 'run')}{files}"),
+        *([Row("Note", note=pool.difference)] * bool(pool.difference)),
+    ]
 
 
 def head_of_steps(
@@ -86,6 +97,8 @@ def head_of_steps(
     if planned is not None:
         sweeps = measure_every or 1
         progress = f"{rows * sweeps} of {count(planned * sweeps, 'sweep' if measure_every else unit)}"
+    if (pool := pool_of(result)) is not None and pool.sweeps:
+        progress = f"{pool.sweeps} sweeps each"
     lines = head(path, result, size, count(replicas, "replica"), progress, state)
     saved = getattr(result, "configurations", None)
     if saved is None:
