@@ -9,7 +9,8 @@ of each pair of sizes, which approach T_c = 2.2692 (dotted) as the sizes grow; i
 enlarge them.
 
 What to learn here: files read back as a table (pandas), as named axes (xarray) and as a figure, and crossings with
-errors. `spinsim plot L4.h5 L6.h5 L8.h5` draws the same figure.
+errors. `spinsim plot L4.h5 L6.h5 L8.h5` draws the same figure. Named axes require the extra xarray
+(`pip install '.[xarray]'`); without it, a line says so and the example goes on.
 """
 
 import sys
@@ -40,8 +41,11 @@ print(table[["temperature", "energy_per_site", "energy_per_site_error", "binder_
 
 # Series with named axes: (step, sample, copy, temperature).
 results = [ss.load(file) for file in files]
-energy = results[-1].dataset()["energy"].mean(["step", "sample", "copy"])
-print(f"Mean energy at T = {float(energy['temperature'][0]):.4g}: {float(energy[0]):.2f}")
+try:
+    energy = results[-1].dataset()["energy"].mean(["step", "sample", "copy"])
+    print(f"Mean energy at T = {float(energy['temperature'][0]):.4g}: {float(energy[0]):.2f}")
+except ss.InputError as error:
+    print(error)  # xarray is missing
 
 # Quantities that do not depend on the size at T_c have curves that cross there; errors from 500 bootstrap resamples.
 comparisons = ss.compare_sizes(results, near=ss.onsager.CRITICAL_TEMPERATURE if made else None)

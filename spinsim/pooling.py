@@ -11,15 +11,16 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.inputs.texts import enumerated
 from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.record import Array, Record
@@ -39,8 +40,13 @@ _FAMILY: Final = "family"  # an array that holds numbers of replicas
 _NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement", DISORDER.partition("/")[0])
 """Groups that describe a single run; a pooled run lacks them or makes its own."""
 _SEARCHES: Final = ("search", "anneals")
-_FREE: Final = frozenset({"sweeps", "thermalize", "temperatures", "k", "gamma", "beta", "series", "series_limit"})
-"""Settings of a job that may differ: ladders are compared by their values, lengths by their measurements."""
+_FREE: Final = frozenset({"temperatures", "k", "gamma", "beta", "series", "series_limit"})
+"""Settings of a job that may differ: ladders are compared by their values, and series follow from the length."""
+_LENGTHS: Final = ("thermalize", "sweeps")
+"""Settings that may differ too if a job has both, as runs on a ladder; the sweeps of an anneal are its schedule."""
+_IDENTITY: Final = ("config_sha256", "samples", "seed", "disorder_seed")
+"""What identifies a run in a pool, from which the SHA-256 of the pool follows."""
+_MOST_NAMED: Final = 4  # up to this number, files and seeds of a pool are named one by one
 _FEW_BONDS: Final = 64  # below this number of bonds, samples of two disorder seeds may be equal by chance
 
 
@@ -50,11 +56,13 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
 
     Averages, errors, P(q) and figures of the result refer to all these samples together. Runs of
     one sample with several seeds are independent chains of it: each of their measurements counts once,
-    and each sample counts once. Runs on a ladder may have different lengths.
+    and each sample counts once. Runs on a ladder may differ in ``sweeps`` and ``thermalize``. If they
+    do, the result has averages but no series (``energy`` and others are of length 0).
 
     Args:
-        runs: Results or files of one job that differ only in seeds, disorder and length: the same
-            lattice or graph, ladder and settings.
+        runs: Results or files of one job with the same lattice or graph, ladder and settings. Seeds,
+            disorder, number of samples and, of runs on a ladder, ``sweeps``, ``thermalize`` and
+            ``series`` may differ.
 
     Returns:
         The result of the job, such as a ``TemperResult``, with the samples in the order of the runs.
@@ -67,7 +75,9 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
     Raises:
         InputError: if no runs are given, for searches, and for runs that differ in anything else.
     """
-    results = [run if isinstance(run, Result) else load(run) for run in runs]
+    given = list(runs)
+    results = [run if isinstance(run, Result) else load(run) for run in given]
+    files = ["" if isinstance(run, Result) else os.fspath(run) for run in given]
     if not results:
         raise InputError("there are no runs to pool: give results or files")
     for other in results[1:]:
@@ -76,14 +86,14 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
                 f"{results[0].model.name} and {other.model.name} cannot be pooled, {reason}: give runs that differ in "
                 "seeds and disorder alone"
             )
-    return _pooled(results)
+    return _pooled(results, files)
 
 
-def _pooled(results: Sequence[Result]) -> Any:
+def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
     """Return the run of all samples of compatible runs; InputError if a run is given twice."""
     if len(results) == 1:
         return results[0]
-    runs = [run for result in results for run in _runs_in(result)]
+    runs = [run for result, file in zip(results, files, strict=True) for run in _runs_in(result, file)]
     for identity, times in Counter(run["config_sha256"] for run in runs).items():
         if times > 1:
             raise InputError(f"one run of {results[0].model.name}, {identity[:8]}, is given twice: give each once")
@@ -104,13 +114,54 @@ def _pooled(results: Sequence[Result]) -> Any:
     return result_of(results[0].job, whole, model)
 
 
-def _runs_in(result: Result) -> list[dict[str, Any]]:
-    """Identity, number of samples and seeds of each run in a result; a run that is not pooled has one entry."""
+def _runs_in(result: Result, file: str = "") -> list[dict[str, Any]]:
+    """Identity, number of samples, seeds, lengths and file of each run in a result; one entry if it is not pooled."""
     attributes, config = result.attributes, result.config
     if POOLED in attributes:
         return list(json.loads(attributes[POOLED]))
     seeds = {"seed": config["run"].get("seed"), "disorder_seed": config["model"].get("disorder_seed")}
-    return [{"config_sha256": attributes["config_sha256"], "samples": result.model.samples, **seeds}]
+    identity = {"config_sha256": attributes["config_sha256"], "samples": result.model.samples, **seeds}
+    lengths = {name: config[result.job][name] for name in _lengths(config[result.job])}
+    return [identity | lengths | ({"file": file} if file else {})]
+
+
+def _lengths(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings of a job that are lengths of its runs, in which the runs of a pool may differ."""
+    return _LENGTHS if settings.keys() >= set(_LENGTHS) else ()
+
+
+class Pool(NamedTuple):
+    """The runs of a pool in words, for its description."""
+
+    runs: int
+    files: str  # their names, as far as they are known
+    seeds: tuple[str, str]  # of the dynamics and of the disorder
+    sweeps: str  # of a run on a ladder; empty for other jobs
+    difference: str  # a sentence on lengths that differ, empty where none does
+
+
+def pool_of(result: Result) -> Pool | None:
+    """Describe the runs of a pooled result; None for a single run."""
+    if POOLED not in result.attributes:
+        return None
+    runs = _runs_in(result)
+    values = {
+        name: [run[name] for run in runs if run.get(name) is not None] for name in (*_IDENTITY, *_LENGTHS, "file")
+    }
+    apart = [f"{name} ({_in_words(values[name])})" for name in _LENGTHS if len(set(values[name])) > 1]
+    allowed = "which is allowed: each sample counts once, however long its runs are."
+    difference = f"The pooled runs differ in {' and '.join(apart)}, {allowed}" if apart else ""
+    files = list(dict.fromkeys(values["file"]))
+    named = "" if not files else enumerated(files, "and") if len(files) <= _MOST_NAMED else f"{files[0]} to {files[-1]}"
+    seeds = _in_words(values["seed"]), _in_words(values["disorder_seed"])
+    return Pool(len(runs), named, seeds, _in_words(values["sweeps"]), difference)
+
+
+def _in_words(numbers: Iterable[int]) -> str:
+    """Return different numbers in words, from the smallest: all of them if they are few, else both ends."""
+    each = sorted(set(numbers))
+    few = len(each) <= _MOST_NAMED
+    return enumerated(each, "and") if few and each else f"{each[0]} to {each[-1]}" if each else ""
 
 
 def _disorder(results: Sequence[Result]) -> Integers:
@@ -194,8 +245,9 @@ def _compared(result: Result) -> dict[str, Any]:
     config = result.config
     kind = kinds_of(job_of(result.job).config)[result.job]
     own = kind.identity(config[result.job])
+    free = {*_FREE, *_lengths(config[result.job])}
     model = {name: value for name, value in config["model"].items() if name in _OF_MODEL}
-    return {name: value for name, value in own.items() if name not in _FREE} | model
+    return {name: value for name, value in own.items() if name not in free} | model
 
 
 _OF_MODEL: Final = frozenset(
@@ -323,16 +375,21 @@ def _side_by_side(values: npt.NDArray[Any], at: int, runs: int, are_families: bo
 def _attributes(
     results: Sequence[Result], runs: Sequence[dict[str, Any]], model: Ising, pooled: Record
 ) -> dict[str, Any]:
-    """Root attributes of the first run, with the seeds of all; such a run cannot be continued."""
+    """Root attributes of the first run, with the seeds and dates of all; such a run cannot be continued."""
     attributes: dict[str, Any] = dict(results[0].record.attributes)
-    attributes.pop(PARTS, None)
+    for name in (PARTS, "command", "history"):  # of the first run alone
+        attributes.pop(name, None)
+    for name, end in (("created", min), ("finished", max)):
+        if dates := [result.attributes[name] for result in results if name in result.attributes]:
+            attributes[name] = end(dates)
     config = results[0].config
     config["model"] |= {"samples": model.samples, "disorder_seed": None}
     config["run"] |= {"seed": None}
     energy = pooled.group(MEASUREMENTS).arrays.get("energy")
     if energy is not None and "replica" in energy.axes:
         config["run"] |= {"replicas": energy.values.shape[energy.axes.index("replica")]}
-    digests = {"config_sha256": sha256(json.dumps(runs)), "model_sha256": model.content_sha256()}
+    identities = [{name: run[name] for name in _IDENTITY} for run in runs]
+    digests = {"config_sha256": sha256(json.dumps(identities)), "model_sha256": model.content_sha256()}
     attributes |= digests | {"config": json.dumps(config), POOLED: json.dumps(runs)}
     if not all(result.finished for result in results):
         attributes.pop("finished", None)
@@ -363,11 +420,15 @@ def _origin(model: Ising) -> dict[str, Any]:
 
 def gathered(files: Sequence[Path], results: Sequence[Result]) -> list[tuple[list[Path], Any]]:
     """Pool the runs of files where possible; return the files of each group with their run."""
-    return [([files[k] for k in group], _pooled([results[k] for k in group])) for group in groups_of(results)]
+    names = [str(file) for file in files]
+    return [
+        ([files[k] for k in group], _pooled([results[k] for k in group], [names[k] for k in group]))
+        for group in groups_of(results)
+    ]
 
 
-def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Path:
-    """Write the pooled run of several files into one file, and return its path.
+def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Result:
+    """Write the pooled run of several files into one file, and return it.
 
     Raises:
         InputError: as ``pool``, for a single file, and if the new file exists.
@@ -375,4 +436,5 @@ def merge(files: Sequence[Path], out: Path, overwrite: bool = False) -> Path:
     if len(files) < 2:
         raise InputError(f"{files[0]} alone is one run already: give two files or more")
     result: Result = pool(files)
-    return result.save(out, overwrite)
+    result.save(out, overwrite)
+    return result

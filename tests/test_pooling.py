@@ -180,6 +180,9 @@ def test_runs_that_are_no_pool_are_refused(tmp_path: Path) -> None:
     for words, other in others.items():
         with pytest.raises(ss.InputError, match=f"cannot be pooled, as {words}"):
             ss.pool([run, other])
+    anneals = [ss.anneal(model, [2.0, 1.0], sweeps=n, seed=n, device="cpu") for n in (2, 3)]
+    with pytest.raises(ss.InputError, match="cannot be pooled, as sweeps is 2 and 3"):
+        ss.pool(anneals)
     with pytest.raises(ss.InputError, match="there are no runs to pool"):
         ss.pool([])
     with pytest.raises(ss.InputError, match="has the wrong type: give a list"):
@@ -211,6 +214,46 @@ def test_commands_take_files_together(tmp_path: Path, capsys, monkeypatch) -> No
     assert (told.status, "go on with each of their own files" in told.err) == (2, True)
     told = run(capsys, monkeypatch, "merge", "4-0.h5", "--out", "one.h5")
     assert (told.status, "alone is one run already" in told.err) == (2, True)
+
+
+def test_lengths_that_differ_are_told(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    how = "--size 4 --couplings pm-j --temperatures 0.8:2:4 --sweeps 400 --quiet"
+    for k in (1, 2, 3):
+        line = f"temper --seed {k} --disorder-seed {10 * k} --thermalize {100 * min(k, 2)} --out {k}.h5 {how}"
+        assert run(capsys, monkeypatch, *line.split()).status == 0
+    note = "The pooled runs differ in thermalize (100 and 200), which is allowed: each sample counts once, "
+    for command in (
+        "analyze 1.h5 2.h5",
+        "merge 1.h5 2.h5 --out both.h5",
+        "show both.h5",
+        "plot 1.h5 2.h5 --what order",
+    ):
+        told = run(capsys, monkeypatch, *command.split())
+        assert told.status == 0
+        assert note in " ".join((told.out + told.err).split()), command
+    assert run(capsys, monkeypatch, "merge", "2.h5", "3.h5", "--out", "same.h5").err == ""
+    assert "pooled runs differ" not in run(capsys, monkeypatch, "analyze", "2.h5", "3.h5").out
+
+
+def test_a_pooled_file_is_shown_as_the_pool_that_it_is(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs = [
+        ss.temper(ss.EdwardsAnderson(ss.square(4), seed=k), "1:2:3", seed=k, out=f"{k}.h5", **HOW) for k in range(7)
+    ]
+    whole = ss.pool(["0.h5", "1.h5"])
+    whole.save("two.h5")
+    shown = run(capsys, monkeypatch, "show", "two.h5").out.splitlines()
+    rows = {line[:15].strip(): line[15:] for line in shown if line[:1] != " "}
+    assert rows["Pooled"] == "2 runs: 0.h5 and 1.h5"
+    assert rows["Seeds"] == "0 and 1; 0 and 1 of the disorder"
+    assert rows["Progress"] == f"1000 sweeps each, begun {runs[0].attributes['created']}"
+    assert rows["State"] == f"finished {max(run.attributes['finished'] for run in runs[:2])}"
+    assert "Command" not in rows
+    ss.pool([f"{k}.h5" for k in range(7)]).save("all.h5")
+    assert "7 runs: 0.h5 to 6.h5" in run(capsys, monkeypatch, "show", "all.h5").out
+    assert "Seeds          0 to 6; 0 to 6 of the disorder" in run(capsys, monkeypatch, "show", "all.h5").out
+    assert ss.pool(runs[:2]).attributes["config_sha256"] == whole.attributes["config_sha256"]
 
 
 def test_a_ladder_is_taken_from_a_file(tmp_path: Path) -> None:

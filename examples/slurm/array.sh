@@ -11,19 +11,23 @@
 #SBATCH --open-mode=append
 set -euo pipefail
 
-launch=${LAUNCH:-srun}
+launch=${LAUNCH-srun}                             # LAUNCH= where there is no Slurm
 devices=${DEVICES:---device cuda}
 number=${SLURM_ARRAY_TASK_ID:-1}
-out=${OUT:-glass-$number.h5}
+name=${SLURM_JOB_NAME:-glass}
 
-# Samples follow from the disorder seed; the seed of the dynamics differs too, so that no two files share random numbers.
-if [ -e "$out" ]; then
-    command=(spinsim resume "$out")
-else
-    command=(spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 128 --disorder-seed "$number" --seed "$number"
-        --temperatures 0.8:2.0:32 --replicas 4 --thermalize 100000 --sweeps 1000000 --measure-every 100
-        --checkpoint-every 600 --out "$out" "$@")
-fi
+# The file is named by the job, the flags and the task, such as glass-size-12-3.h5, so that two sizes have different
+# files. OUT is another name, such as OUT=L12-%a.h5, in which %a is the task and %x the name of the job.
+flags=$(printf '%s' "$*" | tr -cs '[:alnum:].' -)
+out=${OUT:-%x${flags:+-${flags#-}}-%a.h5}
+out=${out//%a/$number} out=${out//%x/$name}
+
+# Samples follow from the disorder seed; the seed of the dynamics differs too, so that no two files share random
+# numbers.
+# The same command continues its file from the last checkpoint, and refuses the file of another run.
+command=(spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 128
+    --disorder-seed "$number" --seed "$number" --temperatures 0.8:2.0:32 --replicas 4 --thermalize 100000 --sweeps 1000000 --measure-every 100
+    --checkpoint-every 600 --out "$out" "$@")
 
 # Five minutes before the time limit Slurm sends USR1 to this script, which passes it on: the run saves itself.
 stopped=
@@ -34,7 +38,9 @@ wait "$run" || status=$?
 while kill -0 "$run" 2> /dev/null; do             # the signal has ended the wait, not the run
     status=0; wait "$run" || status=$?
 done
-if [ -n "$stopped" ] && [ "$status" -ge 128 ]; then
+if [ "$status" -ge 128 ] && [ -n "$stopped" ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     scontrol requeue "$SLURM_JOB_ID"              # the job begins again in the queue, and the run at its checkpoint
+elif [ "$status" -ge 128 ]; then                  # cancelled, or killed (137), as for memory: the same would come again
+    echo "The run was stopped with status $status: the same command continues it from its last checkpoint." >&2
 fi
 exit "$status"

@@ -11,18 +11,20 @@
 #SBATCH --open-mode=append
 set -euo pipefail
 
-launch=${LAUNCH:-srun}                            # such as LAUNCH="mpiexec -n 1" where there is no Slurm
+launch=${LAUNCH-srun}                             # LAUNCH= or LAUNCH="mpiexec -n 1" where there is no Slurm
 devices=${DEVICES:---device cuda --gpus all}
-out=${OUT:-glass.h5}
+name=${SLURM_JOB_NAME:-glass}
 
-# A job that was put back into the queue goes on from its last checkpoint.
-if [ -e "$out" ]; then
-    command=(spinsim resume "$out")
-else
-    command=(spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 512
-        --temperatures 0.8:2.0:32 --replicas 4 --thermalize 100000 --sweeps 1000000 --measure-every 100
-        --checkpoint-every 600 --out "$out" "$@")
-fi
+# The file is named by the job and the flags, such as glass-size-12.h5, so that two sizes have different files. OUT is
+# another name, in which %x is the name of the job.
+flags=$(printf '%s' "$*" | tr -cs '[:alnum:].' -)
+out=${OUT:-%x${flags:+-${flags#-}}.h5}
+out=${out//%x/$name}
+
+# The same command continues its file from the last checkpoint, and refuses the file of another run.
+command=(spinsim temper --lattice cubic --size 16 --couplings pm-j --samples 512
+    --temperatures 0.8:2.0:32 --replicas 4 --thermalize 100000 --sweeps 1000000 --measure-every 100
+    --checkpoint-every 600 --out "$out" "$@")
 
 # Five minutes before the time limit Slurm sends USR1 to this script, which passes it on: the run saves itself.
 stopped=
@@ -33,7 +35,9 @@ wait "$run" || status=$?
 while kill -0 "$run" 2> /dev/null; do             # the signal has ended the wait, not the run
     status=0; wait "$run" || status=$?
 done
-if [ -n "$stopped" ] && [ "$status" -ge 128 ]; then
+if [ "$status" -ge 128 ] && [ -n "$stopped" ] && [ -n "${SLURM_JOB_ID:-}" ]; then
     scontrol requeue "$SLURM_JOB_ID"              # the job begins again in the queue, and the run at its checkpoint
+elif [ "$status" -ge 128 ]; then                  # cancelled, or killed (137), as for memory: the same would come again
+    echo "The run was stopped with status $status: the same command continues it from its last checkpoint." >&2
 fi
 exit "$status"

@@ -282,6 +282,7 @@ class Verdict:
     links: LinkAgreement | None  # agreement of energy and link overlap, for comparable Gaussian couplings
     coldest: str  # place of the observables, in words
     limits: str = ""  # a clause on states that no test can see, if such states are possible
+    by_chance: bool = False  # true if a problem comes from a test, which fails by chance in a share of all runs
 
     @property
     def words(self) -> str:
@@ -341,7 +342,8 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
         doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
-    return Verdict(tested, (*problems, *exchange_problems(result)), tuple(doubts), links, where, limits)
+    of_exchanges, by_chance = exchange_problems(result), bool(problems)
+    return Verdict(tested, (*problems, *of_exchanges), tuple(doubts), links, where, limits, by_chance)
 
 
 def _keeps_valleys(result: Tempered) -> bool:

@@ -279,6 +279,7 @@ class Reweighting:
     ``entropy_difference`` likewise. tau comes from the nearest temperatures of the ladder."""
     effective: Array  # effective measurements, Kish's (sum of w)^2 / (sum of w^2), the mean over samples, likewise
     notes: list[str]  # notes for readers of the numbers, a sentence each
+    every: int  # sweeps between two measurements
 
     @property
     def axis(self) -> Axis:
@@ -332,7 +333,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     if (few := count < FEWEST * 2 * np.interp(targets, result.temperature, tau)).any():
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
-    return Reweighting(targets, estimates, count, notes)
+    return Reweighting(targets, estimates, count, notes, statistics.every)
 
 
 class _Counted(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import factorial
 from typing import Final
@@ -38,10 +38,11 @@ class Crossing:
 
     value: float  # crossing of the full data, NaN where there is none to report
     error: float  # its standard error, the spread over the resamples; NaN with the value
-    candidates: Array  # all crossings of the full data
-    resampled: Array  # in each resample the crossing nearest to ``value``, NaN where it has none; shape (resamples,)
+    candidates: Array = field(repr=False)  # all crossings of the full data
+    resampled: Array = field(repr=False)
+    """In each resample the crossing nearest to ``value``, NaN where it has none; shape (resamples,)."""
     reason: str  # why there is no value, in words; empty where there is one
-    caution: str = ""  # how many resamples do not cross, if more than 5 %: the spread of the others is too small
+    caution: str = ""  # how many resamples do not cross, if more than 5 %: the error omits them and is too small
 
 
 def crossing(
@@ -137,9 +138,11 @@ class SizeCurve:
     """An estimate of one size."""
 
     label: str  # such as "L = 8"
-    temperature: Array  # or the quantity in its place, in the unit of the couplings, rising, (temperatures,)
-    estimate: Estimate  # the curve and its errors
-    resampled: Array  # row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures)
+    temperature: Array = field(repr=False)
+    """Or the quantity in its place, in the unit of the couplings, rising, (temperatures,)."""
+    estimate: Estimate = field(repr=False)  # the curve and its errors
+    resampled: Array = field(repr=False)
+    """Row 0 from all data, then one row a bootstrap resample, (1 + resamples, temperatures)."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ class SizeCrossing:
         where = f"{sizes} cross at {self.symbol} = {with_error(crossing.value, crossing.error, self.trusted)}"
         if not self.trusted:
             return f"{where}, without an error: series too short near it, or fewer than four samples"
-        caution = f"; {crossing.caution}, the error is that of the others: more samples or more sweeps help"
+        caution = f"; {crossing.caution}: the error omits them and is too small, so give {_MORE}"
         return where + (caution if crossing.caution else "")
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.analysis.autocorrelation import IntegratedTime
+from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, IntegratedTime
 from spinsim.analysis.chains import LADDERS, SHORTEST, merged, of_merges
 from spinsim.analysis.distributions import student_tail
 from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
@@ -51,6 +51,8 @@ class Summary:
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
     doubts: tuple[str, ...]  # missing evidence of equilibrium, likewise; doubts alone leave a run "undecided"
     verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
+    every: int  # sweeps between two measurements
+    by_chance: bool  # true if tests that fail by chance, and not exchanges alone, are evidence against equilibrium
     long_enough: dict[str, Array] = field(default_factory=dict)
     """Share of the samples whose run is long enough for an error of its own, by the name of the series,
     (temperatures,) each."""
@@ -87,11 +89,13 @@ def summarize(result: Tempered) -> Summary:
     coldest |= {name: statistics.followed_at(name, 0) for name in _ordering(statistics, times)}
     judged = judge(result, coldest, statistics)
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
-    notes = _on_samples(statistics, long_enough) + left_out(result.model, statistics.choice)
+    modes = favours_parallel_spins(result.model)  # elsewhere modes of the magnetisation are noise
+    notes = _on_samples(statistics, long_enough) + left_out(result.model, statistics.choice, modes)
     if judged.links and judged.links.agrees:
         notes.append(f"With Gaussian couplings {judged.links.words}.")
     said = (judged.equilibration, judged.problems, judged.doubts, judged.words)
-    return Summary(result.axis, _estimates(statistics, times), *said, long_enough, notes)
+    of_run = statistics.every, judged.by_chance
+    return Summary(result.axis, _estimates(statistics, times), *said, *of_run, long_enough, notes)
 
 
 def _ordering(statistics: Statistics, times: Iterable[str]) -> list[str]:
@@ -207,9 +211,11 @@ def _on_samples(statistics: Statistics, long_enough: dict[str, Array]) -> list[s
     short = 1 - long_enough[name]
     if samples > 1 and short.max() > 0:
         where = f"{axis.symbol} = {axis.values[int(short.argmax())]:.5g}"
+        number = round(short.max() * samples)
         sentences.append(
-            f"Of the {samples} samples {short.max():.0%} have a series of {name} at {where} that is shorter than "
-            f"{SHORTEST} autocorrelation times or {LADDERS} walks along the ladder or rests on rare events, and no "
-            "more do at other places. Errors over samples hold even so if the run was in equilibrium."
+            f"{number} of {samples} samples ran too short for an error of their own ({name} at {where}), which takes "
+            f"{SHORTEST} autocorrelation times, {LADDERS} times of the walk along the ladder and {FEWEST_CARRIERS} "
+            "rare events. The errors here come from the scatter of the samples and do not need that, nor does the "
+            "verdict."
         )
     return sentences

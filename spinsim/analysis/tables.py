@@ -27,7 +27,7 @@ from spinsim.inputs.texts import WIDTH, alike, count, wrapped
 from spinsim.machine.files import write_outputs
 from spinsim.model.ising import Ising, described
 from spinsim.observables.quantities import in_field
-from spinsim.observables.table import LABELS, LEADING, MAIN, TABLE, printed_order
+from spinsim.observables.table import LABELS, MAIN, TABLE, printed_order
 from spinsim.registry import job_of
 from spinsim.result import Result, Run, as_result, runs_in
 from spinsim.store.contents import ENERGY, INVERSE, TEMPERATURE
@@ -57,7 +57,14 @@ _UNITS: Final = _OBSERVABLES | {
 NO_ERROR: Final = "?"
 _MOST_DECIMALS: Final = 8
 _TAU: Final = "tau/sweeps"
+_NEAR_FLOOR: Final = 0.6  # tau over the interval of measurements, up to which these are as good as independent
 _ROUNDING: Final = 1e-15  # numbers of order 1 have no digits beyond
+_AFTER_FAILED_TESTS: Final = (
+    "One run in twenty that is in equilibrium fails these tests by chance: judge many runs by their pool. spinsim "
+    "resume FILE --sweeps N makes a run longer; the tests leave its first eighth out. No option drops measurements "
+    "afterwards: start anew with a larger --thermalize. Of temper runs, spinsim analyze FILE --csv bins.csv --by bin "
+    "has energies and overlaps of the last half alone."
+)
 _LABEL: Final = 15  # width of the labels of a report
 
 
@@ -218,7 +225,7 @@ def table(
         own = job_of(result.job).report.columns(result, by)
         tables.append(pd.DataFrame(own if is_one else _named_columns(one, result.model, own)))
         models.append(result.model)
-    whole = arranged(pd.concat(tables, ignore_index=True))
+    whole = arranged(pd.concat(tables, ignore_index=True), models)
     return whole if columns is None else _with_columns(whole, models, columns)
 
 
@@ -288,22 +295,24 @@ def own_columns(result: Tempered, name: str) -> Columns:
     return {result.axis.name: result.axis.values[place], **where} | estimate_columns({name: own_estimate(result, name)})
 
 
-def in_order(names: list[str]) -> list[str]:
+def in_order(names: list[str], models: Iterable[Ising]) -> list[str]:
     """Return the names of columns in the order of ``arranged``."""
     first = next((place for place, name in enumerate(names) if name in _OBSERVABLES), len(names))
     front, rest = names[:first], names[first:]
-    main = [name for one in LEADING.split() for name in (one, f"{one}_error") if name in rest]
+    there = dict.fromkeys(name for name in rest if name in _OBSERVABLES)
+    leading = dict.fromkeys(name for model in models for name in main_columns(model, there))
+    main = [name for one in leading for name in (one, f"{one}_error") if name in rest]
     last = [name for ending in _LAST for name in rest if name.endswith(ending)]
     return [*front, *main, *(name for name in rest if name not in {*main, *last}), *last]
 
 
-def arranged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table that begins with the observables that matter most and ends with autocorrelation times.
+def arranged(frame: pd.DataFrame, models: Iterable[Ising]) -> pd.DataFrame:
+    """Return a table that begins with the main observables of these models and ends with autocorrelation times.
 
     Columns in front of the first observable, such as the temperature, stay there. ``frame.attrs["units"]`` has the unit
     of each column by name, 1 for pure numbers.
     """
-    table = frame[in_order(list(frame.columns))]
+    table = frame[in_order(list(frame.columns), models)]
     table.attrs["units"] = {
         name: "sweeps" if name.endswith("_tau") else _UNITS.get(name.removesuffix("_error"), "1")
         for name in table.columns
@@ -311,11 +320,14 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def write_csv(columns: Columns, path: Path, overwrite: bool = False) -> None:
-    """Write columns as CSV: numbers read back exactly, NaN is empty; ``overwrite`` may replace a different file."""
+def write_csv(columns: Columns, models: Iterable[Ising], path: Path, overwrite: bool = False) -> None:
+    """Write columns of runs of these models as CSV: numbers read back exactly, NaN is empty.
+
+    ``overwrite`` may replace a different file.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = in_order(list(columns))
+    names = in_order(list(columns), models)
     writer.writerow(names)
     for row in zip(*(columns[name].tolist() for name in names), strict=True):
         writer.writerow(["" if value != value else value for value in row])
@@ -381,26 +393,44 @@ def all_columns(estimates: Mapping[str, Estimate]) -> list[str]:
 
 
 def printed_table(
-    averages: Summary | Reweighting, names: Sequence[str], more: Mapping[str, Sequence[str]] = MappingProxyType({})
+    averages: Summary | Reweighting,
+    names: Sequence[str],
+    more: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    width: int | None = WIDTH,
 ) -> list[str]:
     """Lines for each temperature: estimates by name, further columns, and the longest autocorrelation times of these.
 
-    Errors that cannot be trusted are shown as question marks, explained below the table.
+    Errors that cannot be trusted are shown as question marks. Lines below the table explain these, and autocorrelation
+    times of independent measurements.
     """
     shown = {name: averages.estimates[name] for name in names}
     longest = np.max([np.zeros(len(averages.axis.values)), *(e.tau for e in shown.values())], axis=0)
     columns = [Row(averages.axis.symbol, averages.axis.values).cells]
     columns += [Row(LABELS.get(name, name), e.value, _trusted_error(e)).cells for name, e in shown.items()]
     columns += [[head, *cells] for head, cells in more.items()]
-    lines = in_columns([*columns, [_TAU, *(f"{tau:.3g}" for tau in longest)]])
+    lines = in_columns([*columns, [_TAU, *(f"{tau:.3g}" for tau in longest)]], width)
     if any(f"({NO_ERROR})" in line for line in lines):
         lines += wrapped(
-            "no error can be given, as the run spans fewer than 64 autocorrelation times or 192 times of the walk "
-            "along the ladder, moves hardly ever, has no value without some samples, or there are two or three "
-            "samples.",
-            "(?): ",
+            "a value without an error. One sample has errors if its run spans 64 autocorrelation times and 192 times "
+            "of the walk along the ladder, and if five rare events or more carry the variance. Several samples have "
+            "errors if they are four or more, and differ.",
+            f"({NO_ERROR}): ",
+        )
+    if (longest < _NEAR_FLOOR * averages.every).any():
+        lines += wrapped(
+            f"autocorrelation time. Its floor is half the interval of measurements, {averages.every / 2:g} sweeps: "
+            "values near it belong to independent measurements.",
+            f"{_TAU}: ",
         )
     return lines
+
+
+def verdict_rows(summary: Summary) -> list[Row]:
+    """Rows with the verdict and, if tests have failed, their false-alarm rate and what may be done."""
+    rows = [Row("Verdict", note=summary.verdict)]
+    if summary.by_chance:
+        rows.append(Row("Note", note=_AFTER_FAILED_TESTS))
+    return rows
 
 
 def as_tables(summary: Summary) -> dict[str, object]:

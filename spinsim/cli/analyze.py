@@ -12,9 +12,9 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.flags import Flag
-from spinsim.cli.saying import refuse, say, say_json
+from spinsim.cli.saying import refuse, say, say_json, table_width
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import count, wrapped
 from spinsim.jobs import job_of
 
 if TYPE_CHECKING:
@@ -67,9 +67,11 @@ def analyze(
 ) -> None:
     """Print averages with errors at each temperature, and write them to /summary of each file.
 
-    Files that differ only in seeds, disorder and length are averaged together, as one run of all their samples. Runs
-    of the same sample are independent chains of it. Quantum runs that differ only in their number of slices are
-    extrapolated to infinitely many slices.
+    Files that differ only in seeds, disorder, sweeps and thermalize are averaged together, as one run of all their
+    samples. Runs of the same sample are independent chains of it. Quantum runs that differ only in their number of
+    slices are extrapolated to infinitely many slices.
+
+    On a terminal, a table wider than 80 characters is split; elsewhere, as in a file or a pipe, it is not.
     """
     from spinsim.analysis.summary import summarize
     from spinsim.analysis.tables import summary_columns, write_csv
@@ -104,7 +106,8 @@ def analyze(
     if csv:
         if by:
             tables = [job_of(result.job).report.columns(result, by) for result in results]
-        write_csv(one_below_the_other(names, tables), csv, overwrite)
+        write_csv(one_below_the_other(names, tables), [result.model for result in results], csv, overwrite)
+    reports = [one.with_note(_differences(result)) for one, result in zip(reports, results, strict=True)]
     if not reweight:
         for k, (of, result) in enumerate(runs):
             if from_configurations:
@@ -138,6 +141,14 @@ def _name(files: list[Path]) -> str:
     return str(files[0]) if len(files) == 1 else f"{files[0]} and {count(len(files) - 1, 'more file')}, pooled"
 
 
+def _differences(result: Any) -> str:
+    """Return the sentence on differences between the runs of a pool; empty for a single run."""
+    from spinsim.pooling import pool_of
+
+    pool = pool_of(result)
+    return "" if pool is None else pool.difference
+
+
 def _reweighted(result: Tempered, grid: str) -> Reweighting:
     from spinsim.analysis.reweighted import reweighted
     from spinsim.inputs.numbers import read_grid
@@ -161,13 +172,13 @@ def _report_of(
 ) -> Report:
     """Return the averages of a run: a printed table with the chosen columns, and all columns for ``--json``."""
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted
+    from spinsim.analysis.tables import Report, Row, as_tables, printed_table, unprinted, verdict_rows
 
     rows: list[Row | str] = [heading(name, result)]
-    rows += printed_table(averages, choose(result.model, averages.estimates, more=more))
+    rows += printed_table(averages, choose(result.model, averages.estimates, more=more), width=table_width())
     rows += [Row("Note", note=note) for note in averages.notes]
     if isinstance(averages, Summary):
-        rows += [Row("Verdict", note=averages.verdict), *job_of(result.job).analysis(result)]
+        rows += [*verdict_rows(averages), *job_of(result.job).analysis(result)]
         numbers = as_tables(averages)
     else:
         columns = _reweighted_columns(averages)
@@ -299,12 +310,18 @@ def check(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="F
 
 def merge(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files of runs that differ in seeds, disorder and length.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of runs that differ in seeds, disorder, sweeps and thermalize."),
     ],
     out: Annotated[Path, Flag(help="The new file.")],
     overwrite: flags.Overwrite = False,
 ) -> None:
-    """Merge runs that differ only in seeds, disorder and length into one file, as one run of all their samples."""
+    """Merge runs into one file, as one run of all their samples.
+
+    They may differ in seeds and disorder and, on a ladder, in --sweeps, --thermalize and --series.
+    """
     from spinsim.pooling import merge as merged
 
-    say(merged(files, out, overwrite))
+    if difference := _differences(merged(files, out, overwrite)):
+        say(*wrapped(difference), err=True)
+    say(out)

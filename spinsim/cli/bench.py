@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -15,7 +16,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag, Real, Whole, check_repeats
 from spinsim.cli.saying import say, say_json
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import count, wrapped
 
 if TYPE_CHECKING:
     from spinsim.jobs.warming import Warmed
@@ -77,21 +78,36 @@ def warm_up(
 ) -> None:
     """Compile the kernels of common runs ahead of time, for container images and batch jobs.
 
-    Later runs then compile nothing. Kernels are stored in the package's folder, in the user's cache if that folder is
-    not writable, or in the folder NUMBA_CACHE_DIR. They work on processors of the same kind. Files that other users
-    (except root) can write to are never used.
+    Later runs then compile nothing. `spinsim warm-up temper` compiles the kernels of one job only. Kernels are stored
+    in the package's folder, in the user's cache if that folder is not writable, or in the folder NUMBA_CACHE_DIR. They
+    work on processors of the same kind. Files that other users (except root) can write to are never used. A warm-up
+    that is interrupted keeps its finished kernels, and the same command goes on.
     """
-    from spinsim.jobs.warming import warm_up
+    from spinsim.jobs.warming import small_runs, warm_up
     from spinsim.machine.stored import writable_folder
+    from spinsim.machine.threads import available_threads
 
-    def tell(warmed: Warmed) -> None:
+    tasks = small_runs(jobs or None)
+
+    def tell(job: str, model: str, words: str) -> None:
         if not quiet:
-            made = f"{count(len(warmed.kernels), 'kernel')} in {warmed.seconds:.1f} s" if warmed.kernels else "ready"
-            say(f"{warmed.job:8} {warmed.model:27} {made}")
+            say(f"{tasks.index((job, model)) + 1:2} of {len(tasks)}  {job:9}{model:37}{words}")
 
-    began = time.perf_counter()
-    made = sum(len(warmed.kernels) for warmed in warm_up(jobs or None, device, on_warmed=tell))
+    def tell_made(warmed: Warmed) -> None:
+        made = f"{count(len(warmed.kernels), 'kernel')} in {warmed.seconds:.1f} s" if warmed.kernels else "ready"
+        tell(warmed.job, warmed.model, made)
+
     if not quiet:
+        runs = f"Kernels are compiled in {count(len(tasks), 'small run')}, {available_threads()} at a time"
+        say(*wrapped(runs + ("" if jobs else "; spinsim warm-up temper compiles those of temper alone")))
+    began = time.perf_counter()
+    try:
+        all_warmed = warm_up(jobs or None, device, on_warmed=tell_made, on_begun=partial(tell, words="begun"))
+    except KeyboardInterrupt:
+        say("Interrupted; finished kernels are kept, and the same command goes on with the others.", err=True)
+        raise
+    if not quiet:
+        made = sum(len(warmed.kernels) for warmed in all_warmed)
         all_of_them = f"{count(made, 'kernel')} compiled" if made else "All kernels were compiled already"
         say(f"{all_of_them}, {time.perf_counter() - began:.1f} s; they are kept in {writable_folder()}")
 

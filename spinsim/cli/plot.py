@@ -14,7 +14,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag, Real, Whole
 from spinsim.cli.saying import say
 from spinsim.errors import InputError
-from spinsim.inputs.texts import either, quoted
+from spinsim.inputs.texts import either, quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Drawing, FigureSet, Job
 
@@ -74,13 +74,13 @@ def plot(
 ) -> None:
     """Draw figures for a paper: the measurements of a run, its lowest state, or runs of several sizes together.
 
-    Files that differ only in seeds, disorder and length are drawn as one run of all their samples.
+    Files that differ only in seeds, disorder, sweeps and thermalize are drawn as one run of all their samples.
 
     The caption of a figure is a text file of the same name in the same folder: a description and the verdicts.
     """
     from spinsim.analysis.figures import FORMATS, STYLES, save_figures
     from spinsim.machine.files import check_output
-    from spinsim.pooling import gathered
+    from spinsim.pooling import gathered, pool_of
     from spinsim.result import load
 
     if style not in STYLES:
@@ -92,6 +92,9 @@ def plot(
         check_output(file, file.suffix[1:].lower(), overwrite=True)  # refuses other files, such as results
     runs = gathered(files, [load(file) for file in files])
     results = [run for _, run in runs]
+    for pool in map(pool_of, results):
+        if pool is not None and pool.difference:
+            say(*wrapped(pool.difference), err=True)
     job = _job_of_all([of[0] for of, _ in runs], results)
     chosen = job.figures if len(results) == 1 else job.figures_of_several
     given = {

@@ -15,7 +15,7 @@ from typing import Any, Final
 import typer
 
 from spinsim.errors import InputError, OwnCodeError
-from spinsim.inputs.texts import alike, beyond_ising, either, enumerated, from_inverse, printable, serving
+from spinsim.inputs.texts import WIDTH, alike, beyond_ising, either, enumerated, from_inverse, printable, serving
 
 _GONE: Final = (errno.EPIPE, errno.EIO)  # a closed pipe, a terminal that was hung up
 
@@ -32,6 +32,11 @@ def log_events() -> None:
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("spinsim").setLevel(logging.INFO)
+
+
+def table_width() -> int | None:
+    """Return the largest width of a table on standard output; None if no terminal shows it, for programs that read."""
+    return WIDTH if sys.stdout.isatty() else None
 
 
 def say_json(numbers: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,8 @@ from spinsim.jobs import job_of
 from spinsim.machine.files import is_locked
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.result import POOLED, Result, seeds_of
+from spinsim.pooling import Pool, pool_of
+from spinsim.result import Result, seeds_of
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
 
@@ -50,22 +50,33 @@ def printed(rows: Iterable[Row]) -> list[Row]:
 def head(path: Path, result: Result, size: str, run: str, progress: str, state: str) -> list[Row | str]:
     """Return the first rows of ``show``, from words for the sizes of model and run, the progress and the state."""
     attributes, model = result.attributes, result.model
-    seed, of_disorder = seeds_of(result.config)
-    seeds = [f"{seed}"] * (seed is not None) + [f"{of_disorder} of the disorder"] * (of_disorder is not None)
+    pool = pool_of(result)
+    seed, of_disorder = seeds_of(result.config) if pool is None else pool.seeds
+    seeds = [] if seed in (None, "") else [f"{seed}"]
+    seeds += [] if of_disorder in (None, "") else [f"{of_disorder} of the disorder"]
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
-        Row("Model", size),
+        Row("Model", note=size),
         *([Row("Rounded", note=model.caution)] if model.caution else []),
         Row("Run", f"{run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}"),
+        *([] if pool is None else pool_rows(pool)),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
         Row("State", state),
-        *([Row("Seed", ", ".join(seeds))] if seeds else []),
-        *([Row("Pooled", count(len(json.loads(attributes[POOLED])), "run"))] if POOLED in attributes else []),
-        Row("Command", attributes["command"]),
+        *([Row("Seed" if pool is None else "Seeds", "; ".join(seeds))] if seeds else []),
+        *([Row("Command", attributes["command"])] if "command" in attributes else []),
         Row("Identity", attributes["config_sha256"]),
     ]
     history = (f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes))
     return [*rows, *(Row("History", line) for line in history), *facts(path, result)]
+
+
+def pool_rows(pool: Pool) -> list[Row]:
+    """Return the rows of ``show`` that name the runs of a pool."""
+    files = f": {pool.files}" if pool.files else ""
+    return [
+        Row("Pooled", note=f"{count(pool.runs, 'run')}{files}"),
+        *([Row("Note", note=pool.difference)] * bool(pool.difference)),
+    ]
 
 
 def head_of_steps(
@@ -77,11 +88,13 @@ def head_of_steps(
     """
     model, unit = result.model, "measurement" if measure_every else "step"
     state = f"finished {result.attributes['finished']}" if result.finished else f"NOT finished: {completed_by(path)}"
-    size = f"{model.size_in_words}, {samples_in_words(result)}, energies in steps of {model.quantum:g}"
+    size = f"{model.size_in_words}, {samples_in_words(result)}, energies are multiples of {model.quantum:g}"
     progress = f"{count(rows, 'row')} recorded"
     if planned is not None:
         sweeps = measure_every or 1
         progress = f"{rows * sweeps} of {count(planned * sweeps, 'sweep' if measure_every else unit)}"
+    if (pool := pool_of(result)) is not None and pool.sweeps:
+        progress = f"{pool.sweeps} sweeps each"
     lines = head(path, result, size, count(replicas, "replica"), progress, state)
     saved = getattr(result, "configurations", None)
     if saved is None:
@@ -119,7 +132,8 @@ def empty_lanes(engine: str, replicas: int, places: int) -> list[Row]:
     room = block_count(replicas) * LANES // places
     if Packing.REPLICA not in engine or room * places <= replicas:
         return []
-    return [Row("Room", f"--replicas {room} would take as long, {LANES} are updated at a time")]
+    why = f"the replicas of a sample are updated {LANES} at a time, and these are {replicas}"
+    return [Row("Hint", note=f"--replicas {room} takes little longer than --replicas {replicas // places}: {why}")]
 
 
 def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int = 1) -> list[Row]:
@@ -145,15 +159,23 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
             ]
         return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut]
     averages = lowest_of_samples(model, best_energy)
-    mean, ends = float(averages.hits.mean()), f"from {averages.hits.min()} to {averages.hits.max()}"
-    met = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
     return [
         Row("Lowest energy", averages.mean, averages.error, over, key=name),
-        Row("Hits", f"met by {met} of {replicas} a sample{each}, {ends}"),
+        Row("Hits", f"{_hits_in_words(averages.hits, replicas)}{each}"),
         Row(key="hits_of_sample", value=averages.hits),
         *(replace(row, label="") for row in (Row(key="lowest_energy", value=lowest), of_site, *cut, *offset)),
     ]
+
+
+def _hits_in_words(hits: npt.NDArray[np.int64], replicas: str) -> str:
+    """Say how many replicas of a sample met its lowest energy, from their number in each sample."""
+    fewest, most, mean = int(hits.min()), int(hits.max()), float(hits.mean())
+    if fewest == most:
+        same = f"all {replicas}" if replicas.startswith(f"{most} ") else f"{most} of {replicas}"
+        return f"{same} of each sample met its lowest energy"
+    number = f"{mean:.3g}" if mean < 100 else f"{mean:.0f}"
+    return f"{number} of {replicas} met the lowest energy of their sample, on average ({fewest} to {most})"
 
 
 def no_table(a_run: str, result: Result) -> InputError:

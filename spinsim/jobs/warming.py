@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.machine import compiled, stored
 from spinsim.machine.compiled import COMPILED
-from spinsim.machine.threads import available_threads
+from spinsim.machine.threads import available_threads, stopping_on_signals
 from spinsim.model.disorder import EdwardsAnderson
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
@@ -49,51 +50,96 @@ def warm_up(
     device: str = "auto",
     threads: int | None = None,
     on_warmed: Callable[[Warmed], None] = lambda warmed: None,
+    on_begun: Callable[[str, str], None] = lambda job, model: None,
 ) -> list[Warmed]:
     """Compile the kernels of common runs ahead of time and keep them on disk.
 
     Runs of these jobs then compile nothing. Small runs, each in a separate process, compile the
-    kernels.
+    kernels. A call that is interrupted loses only the kernels that it is compiling just then.
 
     Args:
         jobs: Names of jobs, such as ``["anneal"]``; all by default.
         device: Device of the later runs: ``auto``, ``cpu`` or ``cuda``.
         threads: Processes at a time; by default one for each processor.
         on_warmed: Called after each small run.
+        on_begun: Called when a small run begins, with its job and its model in words.
 
     Returns:
         The small runs, job by job, with the seconds that each kernel took.
 
     Raises:
         InputError: for an unknown job or device, and if no folder is writable.
+        KeyboardInterrupt: on Ctrl-C and SIGTERM; the processes are ended first.
     """
-    chosen = list(RUNS) if jobs is None else list(dict.fromkeys(jobs))
-    if unknown := [job for job in chosen if job not in RUNS]:
-        raise InputError(f"job {unknown[0]!r} is unknown: choose one of {', '.join(RUNS)}")
-    where = resolve_device(device)
+    tasks, where, children = small_runs(jobs), resolve_device(device), _Children()
     if stored.writable_folder() is None:
         raise InputError(
             "no folder takes compiled kernels: set NUMBA_CACHE_DIR to a folder of your own that others cannot write to"
         )
 
     def warmed(task: tuple[str, str]) -> Warmed:
-        small_run = Warmed(*task, _by_child(*task, where))
+        child = children.begin(*task, where)
+        on_begun(*task)
+        small_run = Warmed(*task, children.kernels_of(child, *task))
         on_warmed(small_run)
         return small_run
 
+    def stop() -> None:
+        children.end()
+        raise KeyboardInterrupt
+
     settings_of(RunSettings)["threads"].check(threads)
-    with ThreadPoolExecutor(threads or available_threads()) as pool:
-        return list(pool.map(warmed, [(job, model) for job in chosen for model in RUNS[job]]))
+    with stopping_on_signals(stop), ThreadPoolExecutor(threads or available_threads()) as pool:
+        return list(pool.map(warmed, tasks))
 
 
-def _by_child(job: str, model: str, device: str) -> list[tuple[str, float]]:
-    """Do a small run in a child process, because Numba compiles one kernel at a time in each process."""
-    command = [sys.executable, "-c", _OF_CHILD, job, model, device]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  (of names in RUNS)
-    if done.returncode:
-        why = "".join(done.stderr.strip().splitlines()[-1:]) or f"exit status {done.returncode}"
-        raise InputError(f"the kernels of {job}, {model}, cannot be compiled ({why}): mend this or leave the job out")
-    return [(name, seconds) for name, seconds in json.loads(done.stdout)]
+def small_runs(jobs: Iterable[str] | None = None) -> list[tuple[str, str]]:
+    """Return the job and the model in words of each small run of these jobs, in the order in which they begin."""
+    chosen = list(RUNS) if jobs is None else list(dict.fromkeys(jobs))
+    if unknown := [job for job in chosen if job not in RUNS]:
+        raise InputError(f"job {unknown[0]!r} is unknown: choose one of {', '.join(RUNS)}")
+    return [(job, model) for job in chosen for model in RUNS[job]]
+
+
+class _Children:
+    """Child processes that do small runs, because Numba compiles one kernel at a time in each process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a second signal may interrupt the handler of the first
+        self._running: set[subprocess.Popen[str]] = set()
+        self._has_ended = False
+
+    def begin(self, job: str, model: str, device: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", _OF_CHILD, job, model, device]
+        with self._lock:
+            if self._has_ended:
+                raise CancelledError
+            child = subprocess.Popen(  # noqa: S603  (of names in RUNS)
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            self._running.add(child)
+            return child
+
+    def kernels_of(self, child: subprocess.Popen[str], job: str, model: str) -> list[tuple[str, float]]:
+        """Wait for a child; return the kernels that it compiled, with the seconds that each took."""
+        out, err = child.communicate()
+        with self._lock:
+            self._running.discard(child)
+            if self._has_ended:
+                raise CancelledError
+        if child.returncode:
+            why = "".join(err.strip().splitlines()[-1:]) or f"exit status {child.returncode}"
+            raise InputError(
+                f"the kernels of {job}, {model}, cannot be compiled ({why}): mend this or leave the job out"
+            )
+        return [(name, seconds) for name, seconds in json.loads(out)]
+
+    def end(self) -> None:
+        """Kill all children, which would otherwise finish the kernel that they compile, and let none begin."""
+        with self._lock:
+            self._has_ended = True
+            for child in self._running:
+                child.kill()
 
 
 def _in_child(job: str, model: str, device: str) -> None:

@@ -318,11 +318,6 @@ TABLE: Final = (
 
 LABELS: Final = {o.name: o.label for o in TABLE}  # heads of printed columns by name
 SYMBOLS: Final = {o.name: o.symbol for o in TABLE}  # labels of axes by name
-LEADING: Final = (
-    "energy_per_site specific_heat binder_cumulant correlation_length_over_L overlap_binder_cumulant "
-    "overlap_correlation_length_over_L"
-)
-"""Columns that lead in tables of all columns; with errors they are a dozen."""
 MAIN: Final = {
     "magnet": "energy_per_site specific_heat abs_magnetization binder_cumulant correlation_length_over_L",
     "antiferromagnet": "energy_per_site specific_heat abs_staggered_magnetization staggered_binder_cumulant",
@@ -334,9 +329,10 @@ MAIN: Final = {
     "quantum glass": "space_energy_per_site transverse_magnetization slice_overlap_squared overlap_binder_cumulant "
     "overlap_correlation_length_over_L",
 }
-"""Columns that are printed by default, by the kind of model (``main_columns``), the most important first.
+"""Columns that are printed by default and lead in tables of all columns, by the kind of model (``main_columns``).
 
-Reports print the first four (``MOST_COLUMNS`` of ``jobs/ladder/report.py``), as 80 characters hold no more.
+The most important are first. Reports print the first four (``MOST_COLUMNS`` of ``jobs/ladder/report.py``), as 80
+characters hold no more.
 """
 DRAWN: Final = {
     "energy": (("energy_per_site", "quantum_energy_per_site"), ("specific_heat", "transverse_magnetization")),
@@ -378,13 +374,16 @@ def own_observables(names: Iterable[str]) -> tuple[Observable, ...]:
     return tuple(Observable(name, name, name, f"average of {name}", name, (name,)) for name in names)
 
 
-def left_out(model: Ising, measured: Choice) -> list[str]:
-    """Return sentences on missing observables for which a run meets nearly all conditions."""
+def left_out(model: Ising, measured: Choice, modes_matter: bool = True) -> list[str]:
+    """Return sentences on missing observables for which a run meets nearly all conditions.
+
+    Modes of the magnetisation are mentioned only where they matter.
+    """
     met, there = needs_met(model, measured), observables(model, measured)
     missed = [o for o in TABLE if o not in there and met.issuperset(o.needs[:-1])]
     said = list(dict.fromkeys(o.sentence for o in missed if o.sentence))
     with_modes = measured._replace(wanted=measured.wanted._replace(magnetization_modes=True))
-    if observables(model, with_modes) == there:
+    if not modes_matter or observables(model, with_modes) == there:
         return said
     modes = "The correlation length of the magnetisation is left out: its Fourier modes were not measured"
     return [*said, f"{modes}, run with {argument('magnetization_modes', True)}."]

@@ -18,7 +18,8 @@ from spinsim.run.recording import TimedError
 if TYPE_CHECKING:
     from rich.progress import Progress, Task
 
-COMPILING: Final = "compiling kernels (once)"
+COMPILING: Final = "compiling kernels, once: half a minute to two minutes"
+"""First runs took 25 s (an anneal) to 95 s (a ladder) of processor time; a process compiles on one core."""
 PATIENCE: Final = 1.0  # seconds of compiling until a line reports it
 MOST_NAMED: Final = 4  # up to this number, each device is named with its rate; otherwise the slowest and the fastest
 

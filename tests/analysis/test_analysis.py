@@ -13,7 +13,7 @@ from spinsim.analysis.autocorrelation import integrated_time
 from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.reweighted import first_guess, joined
-from spinsim.analysis.sizes import compare_sizes, crossing
+from spinsim.analysis.sizes import SizeCrossing, compare_sizes, crossing
 from spinsim.analysis.summary import summarize
 from spinsim.errors import InputError
 from spinsim.jobs.temper.run import TemperResult
@@ -127,6 +127,13 @@ def test_no_crossing_is_said_in_words() -> None:
     some = crossing(x, curves, x, flat)
     assert some.value == pytest.approx(0.4)
     assert some.caution == "10% of the resampled curves do not cross"
+    assert repr(some).startswith("Crossing(value=0.")
+    assert len(repr(some)) < 150
+    pair = SizeCrossing(("L = 4", "L = 8"), some, 0.5, True)
+    assert pair.sentence.endswith(
+        "; 10% of the resampled curves do not cross: the error omits them and is too small, so give more samples or "
+        "more sweeps"
+    )
     flat[3:14] += 1
     lost = crossing(x, curves, x, flat)
     assert np.isnan(lost.value)

@@ -93,7 +93,8 @@ def test_the_headline_of_several_samples_is_their_mean(do, capsys, monkeypatch) 
     assert found.mean == best.min(axis=1).mean() / 64
     shown = run(capsys, monkeypatch, "show", path).out
     assert f"Lowest energy  {with_error(found.mean, found.error)} per site, mean over 4 samples" in shown
-    assert f"met by {found.hits.mean():.3g} of 16 replicas a sample" in shown
+    mean, ends = f"{found.hits.mean():.3g} of 16 replicas", f"({found.hits.min()} to {found.hits.max()})"
+    assert f"Hits           {mean} met the lowest energy of their sample, on average {ends}" in shown
     facts = json.loads(run(capsys, monkeypatch, *line.split(), "--json").out)
     assert facts["mean_lowest_energy_per_site"] == found.mean
     assert facts["hits_of_sample"] == found.hits.tolist()

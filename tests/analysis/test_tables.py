@@ -55,6 +55,16 @@ def test_chosen_columns(result):
         ss.table(result, columns="abs_overlp")
 
 
+def test_the_order_parameter_of_the_model_leads(result):
+    """Of a glass the overlap's columns come first, not the magnetisation's."""
+    averages = [name for name in ss.table(result) if f"{name}_error" in ss.table(result)]
+    assert averages[:3] == ["energy_per_site", "overlap_squared", "overlap_binder_cumulant"]
+    magnet = ss.table(frozen(tempered(ss.Ising(ss.square(4)))))
+    assert list(magnet)[5:9:2] == ["abs_magnetization", "binder_cumulant"]
+    both = ss.table([result, frozen(tempered(ss.Ising(ss.square(4))))])
+    assert list(both).index("overlap_squared") < list(both).index("abs_magnetization")
+
+
 def test_table_of_an_annealing_run(tmp_path):
     result = ss.anneal(ss.Ising(ss.square(4)), [2.0, 1.0], replicas=8)
     table, found = ss.table(result), thermodynamics(result)

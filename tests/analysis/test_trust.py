@@ -31,9 +31,8 @@ def test_one_sample_that_does_not_move_hides_no_error() -> None:
         assert estimate.trusted.all(), name
     np.testing.assert_allclose(found.long_enough["energy"], 0.95)
     assert found.notes[0].startswith(
-        "Of the 20 samples 5% have a series of energy at T = 1.8 that is shorter than 64 autocorrelation times or "
-        "192 walks along the ladder or rests on rare events, and no more do at other places. Errors over samples hold "
-        "even so if"
+        "1 of 20 samples ran too short for an error of their own (energy at T = 1.8), which takes 64 autocorrelation "
+        "times, 192 times of the walk along the ladder and 5 rare events. The errors here come from the scatter"
     )
 
 

@@ -15,6 +15,7 @@ from processes import ar1, rho_of
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import verdict_rows
 from spinsim.jobs.temper.run import TemperResult
 
 
@@ -35,6 +36,16 @@ def test_a_drift(result):
     (problem,) = found.problems
     assert problem.startswith("energy at the lowest temperature drifts, the averages over measurements [")
     assert found.verdict == f"not in equilibrium: {problem}"
+    verdict, note = verdict_rows(found)
+    assert verdict.note == found.verdict
+    assert note.note.startswith("One run in twenty that is in equilibrium fails these tests by chance")
+
+
+def test_only_tests_fail_by_chance(result):
+    assert len(verdict_rows(summarize(result))) == 1
+    result.round_trips[:] = 0
+    (verdict,) = verdict_rows(summarize(result))
+    assert verdict.note.startswith("not in equilibrium")
 
 
 def test_copies_that_disagree(result):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import spinsim as ss
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import all_columns, main_columns, with_error
 from spinsim.inputs.texts import WIDTH
+from spinsim.observables.table import LABELS
 
 WITHOUT_WIDTH = ("Command", "Identity", "Results", "Next", " " * 9 + "spinsim")
 """Lines that hold a path or what was typed."""
@@ -51,10 +53,19 @@ def magnet(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("command", [["analyze"], ["analyze", "--all"], ["show"]], ids=" ".join)
 def test_tables_fit_80_columns(glass, magnet, capsys, monkeypatch, command) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     out = run(capsys, monkeypatch, *command, glass, magnet).out
     lines = [line for line in out.splitlines() if not line.startswith((*WITHOUT_WIDTH, str(glass), str(magnet)))]
     assert len(lines) > 20
     assert max(map(len, lines)) <= WIDTH
+
+
+def test_tables_of_analyze_are_not_split_where_no_terminal_shows_them(glass, capsys, monkeypatch) -> None:
+    wide = run(capsys, monkeypatch, "analyze", "--all", glass).out.splitlines()
+    estimates = summarize(ss.load(glass)).estimates
+    assert wide[1].split() == ["T", *(LABELS[name] for name in all_columns(estimates)), "tau/sweeps"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert len(run(capsys, monkeypatch, "analyze", "--all", glass).out.splitlines()) > len(wide)
 
 
 def test_a_run_says_what_it_came_to_and_what_comes_next(capsys, monkeypatch, tmp_path) -> None:

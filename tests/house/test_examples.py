@@ -21,11 +21,18 @@ def test_example(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 @pytest.mark.system
-def test_an_example_without_what_it_can_do_without(monkeypatch, capsys) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.neural_network", None)
-    monkeypatch.setattr("sys.argv", ["phases.py", "--short"])
-    runpy.run_path(str(ROOT / "examples/phases.py"), run_name="__main__")
-    assert "scikit-learn is missing: python -m pip install scikit-learn" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("example", "module", "words"),
+    [
+        ("phases", "sklearn.neural_network", "scikit-learn is missing: python -m pip install scikit-learn"),
+        ("crossings", "xarray", "xarray is missing: install spinsim-ising[xarray]"),
+    ],
+)
+def test_an_example_without_what_it_can_do_without(monkeypatch, capsys, example, module, words) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr("sys.argv", [f"{example}.py", "--short"])
+    runpy.run_path(str(ROOT / f"examples/{example}.py"), run_name="__main__")
+    assert words in capsys.readouterr().out
 
 
 def test_there_are_examples() -> None:

@@ -189,7 +189,7 @@ def test_analyze_gives_no_error_that_cannot_be_trusted(do, capsys, monkeypatch) 
     """A frozen run: at the lowest temperature nothing moves."""
     path = do("temper --size 4 --temperatures 0.1:0.2:2g --start up --sweeps 2000 --thermalize 0")
     shown = run(capsys, monkeypatch, "analyze", str(path)).out
-    assert "(?): no error can be given, as the run spans fewer than 64 autocorrelation" in shown
+    assert "(?): a value without an error. One sample has errors if its run spans 64" in shown
     assert json.loads(run(capsys, monkeypatch, "analyze", str(path), "--json").out)["energy_per_site_error"][0] is None
 
 

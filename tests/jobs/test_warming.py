@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from harness import one_sentence, run
+from harness import finish, one_sentence, run, spinsim
 
 import spinsim as ss
 from spinsim.jobs import all_jobs, warming
@@ -52,10 +54,32 @@ def warm(folder: Path, *words: str) -> str:
 @pytest.mark.system
 def test_nothing_is_compiled_after_warming_up(tmp_path: Path) -> None:
     told = warm(tmp_path, "transfer")
+    assert told.startswith("Kernels are compiled in 1 small run, ")
+    assert " 1 of 1  transfer chains and squares                   begun\n" in told
+    assert " 1 of 1  transfer chains and squares                   6 kernels in " in told
     assert "6 kernels compiled" in told
     assert str(tmp_path) in told
     assert in_process(TRANSFER, tmp_path) == "[]"
     assert "All kernels were compiled already" in warm(tmp_path, "transfer")
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_children_end_with_a_warm_up_that_is_stopped(tmp_path: Path, number: int) -> None:
+    child = "import os, time; open(f'{os.getpid()}.pid', 'w').close(); time.sleep(99)"
+    told = spinsim(
+        tmp_path, "warm-up", "temper", code=f"from spinsim.jobs import warming; warming._OF_CHILD = {child!r}"
+    )
+    while not (begun := list(tmp_path.glob("*.pid"))):
+        time.sleep(0.01)
+    told.send_signal(number)
+    outcome = finish(told)
+    assert outcome.status == 130
+    assert "1 of 13  temper" in outcome.out
+    assert outcome.err == "Interrupted; finished kernels are kept, and the same command goes on with the others.\n"
+    for path in begun:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.stem), 0)
 
 
 @pytest.mark.slow

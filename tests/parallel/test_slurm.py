@@ -23,12 +23,12 @@ SCONTROL = """#!/bin/sh
 echo "$@" >> requeued
 """
 SCRIPTS = pytest.mark.parametrize(("script", "ranks"), [("one_node", 1), ("many_nodes", 2), ("array", 1)])
-Start = Callable[[str], "subprocess.Popen[str]"]
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def start(tmp_path: Path, script: str, ranks: int) -> Start:
-    """Starts a script with further flags, as Slurm does; its file is run.h5."""
+    """Starts a script with further flags and variables, as Slurm does; its file is run.h5."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/scontrol").write_text(SCONTROL)
     (tmp_path / "bin/scontrol").chmod(0o755)
@@ -43,10 +43,10 @@ def start(tmp_path: Path, script: str, ranks: int) -> Start:
     }
     line = ["bash", str(ROOT / f"examples/slurm/{script}.sh")]
 
-    def begin(flags: str) -> subprocess.Popen[str]:
+    def begin(flags: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*line, *flags.split()],
-            env=environment,
+            env=environment | variables,
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -63,12 +63,45 @@ def test_a_batch_script(tmp_path: Path, start: Start, script: str) -> None:
     out, err = first.communicate(timeout=100)
     assert (first.returncode, err) == (0, "")
     assert ("mpi   ready: 2 ranks" in out) == (script == "many_nodes")
-    second = start(SHORT)
+    second = start(SHORT.replace(" --quiet", ""))
     out, err = second.communicate(timeout=100)
     assert (second.returncode, err) == (0, "")
     assert "finished already" in out
     assert ss.load(tmp_path / "run.h5").finished
+    other = start(SHORT.replace("--size 4", "--size 6"))
+    _, err = other.communicate(timeout=100)
+    assert other.returncode == 2
+    assert "run.h5 holds another run and is never overwritten" in err
     assert not (tmp_path / "requeued").exists()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("script", "ranks"), [("array", 1), ("one_node", 1)])
+def test_files_are_named_by_flags_or_by_a_pattern(tmp_path: Path, start: Start, script: str) -> None:
+    task = {"array": ("-3", "-%a"), "one_node": ("", "")}[script]
+    usual = "glass-size-4-samples-2-thermalize-10-sweeps-40-measure-every-10-quiet"
+    for out, name in (("", f"{usual}{task[0]}.h5"), (f"%x-L4{task[1]}.h5", f"glass-L4{task[0]}.h5")):
+        job = start(SHORT, LAUNCH="", OUT=out)
+        assert job.communicate(timeout=100) == ("", "")
+        assert (tmp_path / name).exists()
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("script", "ranks"), [("array", 1)])
+def test_a_killed_run_is_not_put_back_into_the_queue(tmp_path: Path, start: Start) -> None:
+    job = start(LONGER, LAUNCH="")
+    while not is_locked(tmp_path / "run.h5"):
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.01)
+    (child,) = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGKILL)
+    _, err = job.communicate(timeout=100)
+    assert job.returncode == 137
+    assert "stopped with status 137: the same command continues it from its last checkpoint" in err
+    assert not (tmp_path / "requeued").exists()
+    again = start(LONGER, LAUNCH="")
+    assert again.communicate(timeout=100) == ("", "")
+    assert ss.load(tmp_path / "run.h5").finished
 
 
 @pytest.mark.system

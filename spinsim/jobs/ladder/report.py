@@ -56,8 +56,10 @@ def table_by_place(
 
 
 def round_trip_row(trips: npt.NDArray[np.int64]) -> Row:
-    none = f"{int((trips == 0).sum())} of {count(trips.size, 'replica')} made none"
-    return Row("Round trips", int(trips.sum()), note=f"in all, {trips.mean():.3g} a replica, {none}", key="round_trips")
+    without = int((trips == 0).sum())
+    each = f"{without} of {count(trips.size, 'replica')} made none" if without else "every replica made one or more"
+    each = each if without < trips.size else "no replica made one"
+    return Row("Round trips", int(trips.sum()), note=f"in all, {trips.mean():.3g} a replica; {each}", key="round_trips")
 
 
 def ladder_columns(

@@ -14,7 +14,17 @@ from spinsim.analysis.gaps import LEAST, Gaps, correlation_in_time, gaps_by_pari
 from spinsim.analysis.runs import sample_of, samples_in
 from spinsim.analysis.statistics import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted, with_error
+from spinsim.analysis.tables import (
+    Columns,
+    Report,
+    Row,
+    as_tables,
+    below_each_other,
+    in_columns,
+    unprinted,
+    verdict_rows,
+    with_error,
+)
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.ladder.report import MOST_COLUMNS, ladder_columns, ladder_sentence, round_trip_row, table_by_place
@@ -83,7 +93,7 @@ def _findings(result: QuantumResult) -> list[Row | str]:
     else:
         later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
         rows.append(Row("Gap", note=later))
-    return [*rows, Row("Verdict", note=summary.verdict)]
+    return [*rows, *verdict_rows(summary)]
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:

@@ -15,7 +15,16 @@ from spinsim.analysis.overlaps import overlap_distribution
 from spinsim.analysis.runs import model_of_samples, sample_of, samples_in
 from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
-from spinsim.analysis.tables import Columns, Report, Row, as_tables, below_each_other, in_columns, unprinted
+from spinsim.analysis.tables import (
+    Columns,
+    Report,
+    Row,
+    as_tables,
+    below_each_other,
+    in_columns,
+    unprinted,
+    verdict_rows,
+)
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.ladder.report import ladder_columns, ladder_sentence, round_trip_row, table_by_place
@@ -144,7 +153,7 @@ def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
         return [*rows, "Means have no errors here: spinsim analyze finds them.", *found]
     rates = columns[-1].value if known and places > 1 else None
     rows += table_by_place(run.model, averages, rates, "the next temperature")
-    return [*rows, Row("Verdict", note=averages.verdict), *found]
+    return [*rows, *verdict_rows(averages), *found]
 
 
 def _search_rows(run: TemperResult, search: Searched) -> list[Row]:
