@@ -88,7 +88,7 @@ class FollowedSeries:
         window = 2 * time.window + 1
         # each copy has its own average subtracted; integrated_time corrects for one common average
         lost = (1 + window / length) / (1 + window / (length * copies))
-        variance = time.mean_error**2 * copies * lost  # of the average of a copy
+        variance = _at_least_independent(time) * copies * lost  # of the average of a copy
         is_trusted = self._in_measurements(time, self.values).is_resolved  # though few events may carry the variance
         return OfCopies(means, constant.all(axis=1), variance, length * copies / window, is_trusted)
 
@@ -102,6 +102,15 @@ class FollowedSeries:
         is_resolved = is_long & (time.window < blocks - 1) & np.isfinite(time.mean_error)
         window = ((2 * time.window + 1) * self.length - 1) // 2
         return replace(time, tau=tau, error=error, window=window, is_resolved=is_resolved)
+
+
+def _at_least_independent(time: IntegratedTime) -> Array:
+    """Variance of a mean, no smaller than that of independent values.
+
+    A windowed sum of a short series can be anywhere down to 0 by chance, which happens in some of thousands of samples.
+    Series of energies are never so strongly anticorrelated.
+    """
+    return np.asarray(time.mean_error**2 * np.maximum(1, 0.5 / time.tau))
 
 
 def bin_edges(length: int) -> tuple[Integers, Integers]:
@@ -328,8 +337,8 @@ class FollowedTerm:
         levels, _ = run.levels(name, 0)
         windows, variance = self._here(run.windows(name, levels, 0)), levels[0, :, place] / means.shape[1]
         time = autocorrelation.blocked_time(windows, variance, means.mean(axis=1), length, least_window)
-        error, freedom = time.mean_error, length / (2 * time.window + 1)
-        return OfCopies(means, np.isnan(error), error**2, freedom, time.is_resolved)
+        freedom = length / (2 * time.window + 1)
+        return OfCopies(means, np.isnan(time.mean_error), _at_least_independent(time), freedom, time.is_resolved)
 
     def _here(self, windows: Windows) -> Windows:
         return windows._replace(tau=windows.tau[..., self.place])

@@ -11,7 +11,7 @@ from made_up import tempered
 from walkers import relaxation, walk
 
 import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS, judge, walks
+from spinsim.analysis.equilibration import FALSE_ALARMS, compare_copies, judge, walks
 from spinsim.analysis.run_sums import FollowedSeries
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
@@ -129,3 +129,13 @@ def test_false_alarms_of_ferromagnets(side: int, field: float, ladder: list[floa
     print(f"\n{side} x {side} in {field}: {dict(found)}")  # noqa: T201
     assert found["not in equilibrium"] / runs <= FALSE_ALARMS + 3 * np.sqrt(FALSE_ALARMS * (1 - FALSE_ALARMS) / runs)
     assert found["in equilibrium"] > 0.8 * runs or side == 12
+
+
+@pytest.mark.parametrize("rows", [12, 24, 100])
+def test_copies_of_thousands_of_short_samples_agree(rows: int) -> None:
+    """The variance of a short series is near 0 by chance in some of thousands: that is no evidence against a run."""
+    values = np.random.default_rng(rows).standard_normal((rows, 2000, 4))
+    for window in (0, 2, 4):
+        assert not compare_copies(FollowedSeries(values), 0.01, np.full(2000, window)).any()
+    values[:, 7] += 5 * np.arange(4)
+    assert np.flatnonzero(compare_copies(FollowedSeries(values), 0.01, np.full(2000, 2))).tolist() == [7]
