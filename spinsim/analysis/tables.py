@@ -23,7 +23,7 @@ from spinsim.analysis.kinds import is_antiferromagnet, is_ferromagnet
 from spinsim.analysis.runs import AnyRun, Array, Tempered, lowest, sample_of, samples_in
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.texts import WIDTH, alike, wrapped
+from spinsim.inputs.texts import WIDTH, alike, count, wrapped
 from spinsim.machine.files import write_outputs
 from spinsim.model.ising import Ising, described
 from spinsim.observables.quantities import in_field
@@ -404,8 +404,8 @@ def printed_table(
         )
     if (longest < _NEAR_FLOOR * averages.every).any():
         lines += wrapped(
-            f"autocorrelation time. Its floor is half the interval of measurements, {averages.every / 2:g} sweeps: "
-            "values near it belong to independent measurements.",
+            f"autocorrelation time. Its floor is half of {count(averages.every, 'sweep')}, the interval of "
+            "measurements: values near it belong to independent measurements.",
             f"{_TAU}: ",
         )
     return lines

@@ -66,7 +66,7 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
         *([] if pool is None else pool_rows(pool)),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
         Row("State", state),
-        *([Row("Seed" if pool is None else "Seeds", "; ".join(seeds))] if seeds else []),
+        *([Row("Seed" if pool is None else "Seeds", ", ".join(seeds))] if seeds else []),
         *([Row("Command", attributes["command"])] if "command" in attributes else []),
         Row("Identity", attributes["config_sha256"]),
     ]
