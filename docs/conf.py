@@ -21,6 +21,9 @@ ROOT = HERE.parent
 REPOSITORY = os.environ.get("SPINSIM_REPOSITORY", "")
 """Owner and name at GitHub, such as ``someone/spinsim``: links to Binder, sources and issues appear with it."""
 
+DOI = os.environ.get("SPINSIM_DOI", "")
+"""Identifier of the archived release, such as ``10.5281/zenodo.1234567``."""
+
 project = "spinsim"
 author = "The spinsim developers"
 project_copyright = author
@@ -34,7 +37,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "substitution"]
 myst_heading_anchors = 4
 
 # Notebooks run in the build. What ran before is kept beside the site, so that a second build takes seconds.
@@ -66,6 +69,21 @@ html_copy_source = False
 mathjax_path = "mathjax/startup.js"
 mathjax3_config = {"loader": {"load": ["input/tex", "output/chtml", "a11y/assistive-mml"]}}
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def badges() -> str:
+    """Version, licence and Python as small labels; with a repository its tests, with a DOI its link."""
+    facts = {"version": release, "licence": "MIT", "Python": "3.11 or newer"}
+    labels = [f'<span class="label"><b>{name}</b>{value}</span>' for name, value in facts.items()]
+    if REPOSITORY:
+        address = f"https://github.com/{REPOSITORY}/actions/workflows/ci.yml"
+        labels.append(f'<a href="{address}"><img alt="tests" src="{address}/badge.svg"></a>')
+    doi = f'<a href="https://doi.org/{DOI}">{DOI}</a>' if DOI else "with the first release"
+    labels.append(f'<span class="label"><b>DOI</b>{doi}</span>')
+    return " ".join(labels)
+
+
+myst_substitutions = {"badges": badges()}
 
 
 def command_line() -> str:

@@ -1,16 +1,19 @@
-"""Write the tables of rates in the pages anew, from the results of ``spinsim bench`` in docs/benchmarks/results.
+"""Write tables of rates and of validation in the pages anew, from docs/benchmarks/results and docs/images/made.
 
-    python scripts/tables.py            # after a command of docs/benchmarks/results/README.md has made a file anew
+    python scripts/tables.py            # after the command that a results file names has made it anew
 
-A table stands between the lines ``<!-- table NAME -->`` and ``<!-- end -->`` of a page. tests/house/test_rates.py
-compares all of them with the results.
+Results of the examples, which scripts/pictures.py keeps, become tables and blocks likewise. A table stands between the
+lines ``<!-- table NAME -->`` and ``<!-- end -->`` of a page. tests/house/test_rates.py compares all of them with the
+results.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +21,8 @@ ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "docs/benchmarks/results"
 PAGES: Final = (
     "README.md", "docs/benchmarks/index.md", "docs/benchmarks/performance.md", "docs/benchmarks/scaling.md",
-    "paper/paper.md",
+    "paper/paper.md", "docs/validation/index.md", "docs/validation/spin_glass.md", "docs/validation/clusters.md",
+    "docs/theory/clusters.md", "docs/theory/quantum.md", "docs/theory/gemm.md",
 )  # fmt: skip
 TABLE: Final = re.compile(
     r"(?:<!--|#) table (?P<name>[\w-]+)(?: -->)?\n(?P<text>.*?)(?=^(?:<!--|#) end)", re.DOTALL | re.MULTILINE
@@ -211,6 +215,59 @@ def chart() -> str:
     return text + "}\n"
 
 
+def made(name: str) -> dict[str, Any]:
+    """How an example made its picture, with its output."""
+    return dict(json.loads((ROOT / f"docs/images/made/{name}.json").read_text()))
+
+
+def output(name: str) -> str:
+    """Command, machine and output of an example, as a block of text."""
+    known = made(name)
+    lines = [f"$ {known['command']}", *known["output"], f"({known['machine']}, {known['seconds']:.0f} s)"]
+    return "```text\n" + "\n".join(textwrap.fill(line, 110, subsequent_indent="    ") for line in lines) + "\n```\n"
+
+
+def with_error(value: str, error: str = "") -> str:
+    """Number and error as the field writes them, 1.234 and 0.056 as 1.234(56)."""
+    if not error:
+        return value
+    digits = len(value.partition(".")[2])
+    return f"{value}({round(float(error.rstrip('.')) * 10**digits)})"
+
+
+def compared(table: str) -> str:
+    """Exact or published values beside those of the examples."""
+    lines = []
+    for row in json.loads((ROOT / "docs/validation/comparisons.json").read_text()):
+        if row["table"] == table:
+            text = "\n".join(made(row["example"])["output"])
+            values = []
+            for pattern in row["patterns"]:
+                found = re.search(pattern, text, re.DOTALL)
+                if found is None:
+                    raise ValueError(f"{row['example']} prints nothing like {pattern}")
+                values.append(with_error(*found.groups()))
+            lines.append([row["quantity"], row["known"], row["words"].format(*values), row["how"]])
+    return of_lines(["quantity", "exact or published", "spinsim", "how"], lines)
+
+
+def products() -> str:
+    """Rates of the rungs of matrix products."""
+    found = re.findall(
+        r"^(\S+) +(\w+) (\d+)\^3 +[\d.]+ +([\d.]+) +([\d.]+)%", "\n".join(made("gemm")["output"]), re.MULTILINE
+    )
+    cases = list(dict.fromkeys((kind, side) for _, kind, side, _, _ in found))
+    rates = {(name, kind, side): f"{rate}, {share} %" for name, kind, side, rate, share in found}
+    names = dict.fromkeys(name for name, *_ in found)
+    head = ["rung", *(f"{kind} ${side}^3$" for kind, side in cases)]
+    return of_lines(head, [[name, *(rates.get((name, *case), "") for case in cases)] for name in names])
+
+
+OUTPUTS: Final = (
+    "critical_coupling", "critical_field", "dynamic_exponent", "ground_states", "houdayer", "quantum_glass_transition",
+    "spin_glass_transition",
+)  # fmt: skip
+"""Examples whose output stands in a page."""
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "metropolis-cpu": lambda: metropolis("metropolis-cpu", measuring=False),
     "metropolis-gpu": lambda: metropolis("metropolis-gpu", measuring=True),
@@ -225,6 +282,10 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "beside": beside,
     "front": front,
     "chart": chart,
+    "classical": lambda: compared("classical"),
+    "quantum": lambda: compared("quantum"),
+    "gemm": products,
+    **{f"output-{name}": partial(output, name) for name in OUTPUTS},
 }
 
 

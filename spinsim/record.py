@@ -50,6 +50,10 @@ class Record:
             self._attributes = dict(given() if callable(given) else given or {})
         return self._attributes
 
+    def __repr__(self) -> str:
+        names = ", ".join([*self.arrays, *(f"{name}/" for name in self.groups)])
+        return f"Record({names})"
+
     def __getstate__(self) -> tuple[dict[str, Any], dict[str, Array], dict[str, Record]]:
         return self.attributes, self.arrays, self.groups
 

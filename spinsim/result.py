@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import os
-from collections.abc import Iterable
+import re
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -12,6 +16,7 @@ from spinsim.errors import InputError, MissingError, WrongTypeError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
+from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.record import Record, as_dataset
 from spinsim.registry import job_of
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 POOLED: Final = "pooled"
 """Root attribute of a pooled run: JSON with the seeds and the SHA-256 of the configuration of each run in it."""
 OneResult = TypeVar("OneResult", bound="Result")
+_LARGE: Final = 10**8  # bytes of series from which on a result is displayed without its figure and verdict
+PICTURE_WIDTH: Final = 420  # of the figure in a notebook, in pixels
 
 
 class _WhenAsked:
@@ -65,11 +72,64 @@ class Result(Described):
         """Root attributes of the record: configuration, versions and so on."""
         return text_attributes(self.record)
 
+    def __repr__(self) -> str:
+        words = [_short(said) if name == "verdict" else said for name, said in self._findings.items()]
+        findings = f":\n  {'; '.join(words)}" if words else ""
+        return f"{type(self).__name__}({', '.join(self._facts.values())}{findings})"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + self._picture
+
     @property
     def _summary(self) -> dict[str, str]:
+        return self._facts | self._findings
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """Size, length and seeds of the run, by name."""
         size = {"model": self.model.name, "size": count(self.model.sites, "site")}
         samples = {"samples": count(self.model.samples, "sample")}
-        return size | samples | self._run_facts | {"state": "finished" if self.finished else "not finished"}
+        state = {"state": "finished" if self.finished else "not finished"}
+        return size | samples | self._run_facts | self._seeds | state
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        """Main outcomes of the run in words, by name; ``repr`` shows only the first words of a ``verdict``."""
+        return {}
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """The job's own settings; empty for a result without a configuration."""
+        config = json.loads(self.attributes.get("config", "{}"))
+        return dict(config.get(self.job, config))
+
+    @property
+    def _seeds(self) -> dict[str, str]:
+        attributes = self.attributes
+        if POOLED in attributes:
+            return {"runs": f"{count(len(json.loads(attributes[POOLED])), 'run')} pooled"}
+        seeds = zip(("seed", "disorder seed"), seeds_of(json.loads(attributes.get("config", "{}"))), strict=True)
+        return {name: f"{name} {seed}" for name, seed in seeds if seed is not None}
+
+    @property
+    def _is_large(self) -> bool:
+        """True if averages or figures of the run may take longer than a display should."""
+        series = self.record.group(self.series_group).arrays
+        return sum(int(one.values.nbytes) for one in series.values()) > _LARGE
+
+    @property
+    def _picture(self) -> str:
+        """The first figure of the run as an image in HTML, a sentence for large runs; empty if there is no figure."""
+        if self._is_large:
+            return "<p>The run is large: <code>result.plot()</code> draws its figures.</p>"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                picture, caption = job_of(self.job).preview(self, PICTURE_WIDTH)
+        except Exception:
+            return ""  # the table says all that is known of an unfinished run
+        data = base64.b64encode(picture).decode()
+        return f'<img width="{PICTURE_WIDTH}" alt="{html.escape(caption)}" src="data:image/png;base64,{data}">'
 
     @property
     def _lowest(self) -> Lowest | None:
@@ -189,6 +249,18 @@ class Result(Described):
         about = {"style": style, "format": format, "overwrite": overwrite} | options
         figures: dict[str, Any] = job_of(self.job).plot(self, names, folder, about)
         return figures
+
+
+def seeds_of(config: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Return the seeds of the dynamics and of the disorder in a configuration; None if there are none."""
+    run, model = (config.get(table) or {} for table in ("run", "model"))
+    is_random = model.get("couplings") in RANDOM_KINDS or model.get("dilution") or model.get("random_field")
+    return run.get("seed"), model.get("disorder_seed") if is_random else None
+
+
+def _short(verdict: str) -> str:
+    """Return a verdict without its reasons, such as "verdict: in equilibrium"."""
+    return f"verdict: {re.split('[:,;]', verdict)[0]}"
 
 
 @public

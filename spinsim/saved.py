@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -13,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, argument
-from spinsim.inputs.arguments import public
+from spinsim.inputs.arguments import as_stated, public
+from spinsim.inputs.numbers import whole_array
 from spinsim.inputs.texts import Described, count
 from spinsim.machine.files import as_path
 from spinsim.machine.memory import require
@@ -58,15 +58,17 @@ class Configurations(Described):
 
     @property
     def _summary(self) -> dict[str, str]:
-        along = f"({', '.join(self.axes)}) = {self.shape}"
+        along = " x ".join(count(length, name) for name, length in zip(self.axes, self.shape, strict=True))
         return {"number": count(len(self), "configuration"), "size": count(self.sites, "site"), "axes": along}
 
     def __getitem__(self, which: Any) -> npt.NDArray[np.int8]:
         if isinstance(which, slice):
             return self._chosen(np.arange(*which.indices(len(self))))
         if np.ndim(which) == 0:
-            number = range(len(self))[operator.index(which)]
+            number = range(len(self))[as_stated("number", which, "int")]
             return np.asarray(self._chosen(np.array([number]))[0])
+        if np.asarray(which).dtype.kind != "b":  # no mask
+            which = whole_array(as_stated("numbers", which, "ArrayLike"), "number")
         return self._chosen(np.arange(len(self))[which])
 
     def __iter__(self) -> Iterator[npt.NDArray[np.int8]]:

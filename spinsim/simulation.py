@@ -20,7 +20,7 @@ from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.moves.move import Moment, Move
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
-from spinsim.inputs.arguments import judges, public
+from spinsim.inputs.arguments import as_stated, judges, public
 from spinsim.inputs.texts import Described, alike, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
@@ -121,7 +121,7 @@ class Simulation(Described):
     @temperature.setter
     def temperature(self, temperature: npt.ArrayLike) -> None:
         try:
-            values = np.array(temperature, np.float64)
+            values = np.array(as_stated("temperature", temperature, "ArrayLike"), np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"temperature {temperature!r} is no number: give one, or one for each replica") from error
         if values.shape not in ((), (self.replicas,)):

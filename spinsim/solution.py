@@ -53,6 +53,14 @@ class Solution(Described):
         return self.by_label[label]
 
     @property
+    def hits(self) -> int:
+        """Number of replicas that met this energy; ``len(replica_energies)`` is the number of all replicas.
+
+        Replicas of ``anneal`` are independent, except those of one population; replicas of ``temper`` are not.
+        """
+        return int((self.replica_energies == self.replica_energies.min()).sum())
+
+    @property
     def by_label(self) -> dict[Hashable, int]:
         """Values of the variables by label."""
         return dict(zip(self.labels, self.values.tolist(), strict=True))
@@ -60,7 +68,8 @@ class Solution(Described):
     @property
     def _summary(self) -> dict[str, str]:
         cut = {} if self.cut is None else {"cut": f"cut {self.cut:.15g}"}
-        return {"size": count(len(self.values), "site"), "energy": f"energy {self.energy:.15g}"} | cut
+        met = {"hits": f"met by {self.hits} of {count(len(self.replica_energies), 'replica')}"}
+        return {"size": count(len(self.values), "site"), "energy": f"energy {self.energy:.15g}"} | cut | met
 
 
 class Lowest(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 
 import dimod
 import h5py
@@ -12,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from harness import run
+from places import ROOT
 
 import spinsim as ss
 
@@ -35,7 +37,7 @@ def test_the_best_state_is_in_the_words_of_the_problem(tmp_path):
     assert best.energy == value(best.by_label) == -0.75
     assert best["two words"] == best[("y", 1)] == 1
     assert best.replica_energies.min() == best.energy
-    assert repr(best) == "Solution(5 sites, energy -0.75)"
+    assert repr(best) == f"Solution(5 sites, energy -0.75, met by {best.hits} of 8 replicas)"
     loaded = ss.load(tmp_path / "run.h5")
     assert [type(label) for label in loaded.model.labels] == [type(label) for label in LABELS]
     assert loaded.best.by_label == best.by_label
@@ -234,7 +236,7 @@ def test_problems_without_variables_come_back(make, suffix, tmp_path):
     make().save(tmp_path / f"empty{suffix}")
     model = ss.read_instance(tmp_path / f"empty{suffix}")
     assert (model.labels, model.to_qubo(), model.sites) == ((), ({}, 1.5), 1)
-    assert repr(model) == "Ising(empty, no variables, 1 sample)"
+    assert repr(model).startswith("Ising(empty, no variables, 1 sample")
     with pytest.raises(ss.InputError, match="no variables that a field could act on"):
         model.in_field(1.0)
 
@@ -248,3 +250,28 @@ def test_commands_solve_problems_without_variables(tmp_path, capsys, monkeypatch
     found = json.loads(run(capsys, monkeypatch, "show", "run.h5", "--solution", "--json").out)
     assert (found["labels"], found["solutions"][0]["values"]) == ([], [])
     assert run(capsys, monkeypatch, "check", "run.h5").status == 0
+
+
+def test_hits_count_the_replicas_that_met_the_best_value(tmp_path):
+    result = ss.anneal(ss.read_instance(ROOT / "examples/data/G11.txt"), replicas=64, steps=20, sweeps=10)
+    lowest = result.best_energy[0].min()
+    assert result.best.hits == (result.best_energy[0] == lowest).sum()
+    assert f"met by {result.best.hits} of 64 replicas" in repr(result.best)
+    assert ss.load(result.save(tmp_path / "cut.h5")).best.hits == result.best.hits
+
+
+def test_the_value_of_a_problem_with_a_constant_comes_first(tmp_path, capsys, monkeypatch):
+    qubo = ss.Ising.from_qubo({("a", "a"): -1, ("a", "b"): 2, ("b", "c"): -1.5}, offset=7)
+    path = ss.anneal(qubo, replicas=64, out=tmp_path / "qubo.h5").record
+    assert path
+    shown = run(capsys, monkeypatch, "show", str(tmp_path / "qubo.h5")).out
+    assert re.search(r"Lowest energy +5.5 .*met by \d+ of 64 replicas", shown)
+    assert re.search(r"Without constant +-\d", shown)
+    known = json.loads(run(capsys, monkeypatch, "show", str(tmp_path / "qubo.h5"), "--json").out)
+    assert known["lowest_energy_with_offset"] == 5.5
+
+
+def test_a_run_in_memory_begins_before_it_ends(tmp_path):
+    result = ss.anneal(ss.Ising(ss.square(4)), replicas=8, steps=5)
+    assert result.attributes["created"] <= result.attributes["finished"]
+    assert ss.load(result.save(tmp_path / "run.h5")).attributes["created"] == result.attributes["created"]

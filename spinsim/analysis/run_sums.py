@@ -15,6 +15,7 @@ from spinsim.analysis import autocorrelation
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
 from spinsim.analysis.chains import Chain, in_one_length, joined
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
+from spinsim.inputs.texts import count
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -109,7 +110,7 @@ def bin_edges(length: int) -> tuple[Integers, Integers]:
     return edges[:-1], edges[1:]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSums:
     """Sums over all measurements of a run, of all its samples or of some.
 
@@ -124,6 +125,10 @@ class RunSums:
     own: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     """Sums of the user's own observables by name and part, averaged over copies: ``block_sums`` (samples, blocks,
     places, ...), ``level_sums`` and ``level_squares`` (samples, levels, places, ...)."""
+
+    def __repr__(self) -> str:
+        terms, samples = len(self.reduced.terms), len(self.lengths)
+        return f"RunSums({terms} terms, {count(samples, 'sample')}, {count(self.measurements, 'measurement')})"
 
     @property
     def lengths(self) -> Integers:

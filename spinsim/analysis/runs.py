@@ -123,7 +123,7 @@ class Tempered(Run, SampledResult):
 
     @property
     def axis(self) -> Axis:
-        """Axis of averages: the temperature, or the quantity in its place."""
+        """Axis of averages, the temperature or the quantity in its place, with its ``name`` and its ``values``."""
         raise NotImplementedError
 
     @property
@@ -133,7 +133,7 @@ class Tempered(Run, SampledResult):
 
     @property
     def swap_rate(self) -> Array:
-        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples."""
+        """Share of exchanges accepted for each pair of neighbours on the ladder, over all samples, (places - 1,)."""
         return np.asarray(self.accepts.sum(axis=0) / np.maximum(self.attempts.sum(axis=0), 1))
 
     @property

@@ -352,6 +352,20 @@ def with_error(value: float, error: float, trusted: bool = True) -> str:
     return f"{value:.{decimals}f}({digits})"
 
 
+def lowest_in_words(model: Ising, best_energy: Array) -> str:
+    """Best energy with the constant of the problem, or best cut, and the number of replicas that met it.
+
+    ``best_energy`` (samples, replicas) is without the constant. Over several samples it is a mean per site.
+    """
+    found, replicas = lowest(model, best_energy), count(best_energy.shape[1], "replica")
+    met = " to ".join(map(str, dict.fromkeys([found.hits.min(), found.hits.max()])))
+    least = float(best_energy.min())
+    best = f"energy {least + model.offset:.10g}" if model.maxcut_weight is None else f"cut {model.cut(least):.10g}"
+    if model.samples > 1:
+        best = f"energy per site {with_error(found.mean, found.error)} on average over samples"
+    return f"best {best}, met by {met} of {replicas}"
+
+
 def main_columns(model: Ising, estimates: Mapping[str, Any]) -> list[str]:
     """Main estimates of a model, the most important first: connected ones in a field, else those with m, m_s or q."""
     glassy = "overlap_squared" in estimates and not is_ferromagnet(model)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
 
 CONFIDENCE: Final = 0.6827  # level of an interval: one standard error to either side of a normal estimate
 WANTED: Final = 0.99
@@ -28,6 +29,7 @@ class Estimate(NamedTuple):
     high: float  # upper end, infinite where there is none
 
 
+@public
 def success_probability(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
     """Success probability from the number of successes in independent trials, with Jeffreys' interval.
 
@@ -67,6 +69,7 @@ def repetitions(probability: float, wanted: float = WANTED) -> float:
     return 1.0 if probability >= wanted else math.log1p(-wanted) / math.log1p(-probability)
 
 
+@public
 def time_to_solution(seconds: npt.ArrayLike, probability: Estimate, wanted: float = WANTED) -> Estimate:
     """Time to solution (TTS), in which successive anneals find a solution with probability ``wanted``.
 

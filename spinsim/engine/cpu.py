@@ -31,6 +31,7 @@ from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import Moves, moves_of
 from spinsim.engine.protocols import Begun, Engine, Reduction, Spins
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import as_stated
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
@@ -135,8 +136,7 @@ class CpuParts(NamedTuple):
 class CpuEngine(Engine):
     """An ``Engine`` on the CPU."""
 
-    device_name = "cpu"
-    devices = 1
+    device_name, devices = "cpu", 1
 
     def __init__(self, model: Ising, replicas: int, dynamics: Dynamics, parts: CpuParts) -> None:
         self.model, self.replicas, self.half_sweep = model, replicas, 0
@@ -158,6 +158,7 @@ class CpuEngine(Engine):
         self._tempering, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        count = as_stated("count", count, "int")
         if not self._has_temperatures:
             raise InputError(NO_TEMPERATURE)
         self._sweeper.sweep(count, self.half_sweep)

@@ -28,6 +28,7 @@ from spinsim.engine.moves.move import FastPaths, Moment, Move
 from spinsim.engine.moves.resample import moves_of
 from spinsim.engine.protocols import Begun, Engine, LocalSquares, Reduction
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import as_stated
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, Packing, packed_spins
 
@@ -159,6 +160,7 @@ class CudaEngine(Engine):
         self._ladder, self._has_temperatures = None, True
 
     def sweep(self, count: int) -> None:
+        count = as_stated("count", count, "int")
         if not self._has_temperatures:
             raise InputError(NO_TEMPERATURE)
         with self._queue.here():

@@ -50,15 +50,19 @@ def real(value: Any) -> Any:
 
 
 def _numbers(values: Any) -> Any:
-    """Check that values are numbers, of any shape, and return them unchanged."""
+    """Check that values are numbers and not truths, of any shape, and return them unchanged."""
     import numpy as np  # slow to load
 
     kind = np.asarray(values).dtype.kind
-    if isinstance(values, bool) or kind not in "biufO":
+    if kind not in "iufO" or (isinstance(values, list | tuple) and any(map(_is_truth, values))):
         raise TypeError
     if kind == "O":
         np.asarray(values, np.float64)
     return values
+
+
+def _is_truth(value: Any) -> bool:
+    return type(value) not in (float, int) and isinstance(plain(value), bool)
 
 
 def _of(*kinds: type) -> Callable[[Any], Any]:
@@ -157,7 +161,7 @@ def _wanted(annotation: str, namespace: Mapping[str, Any]) -> Types:
         if head in _TYPES:
             types.append(_TYPES[head])
         elif isinstance(found, type) and found is not Any and not getattr(found, "_is_protocol", False):
-            types.append(_Type(_of(found), f"a {head}"))
+            types.append(_Type(_of(found), f"{'an' if head[0] in 'AEIOU' else 'a'} {head}"))
         elif found is not None and "[" not in head:
             of_alias = _wanted(repr(found), {})
             types.extend(of_alias.types)
@@ -241,7 +245,7 @@ def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def checked(function: Function) -> Function:
     """Convert a function's arguments by ``as_stated`` at each call; refuse unknown or repeated names with a hint."""
     stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
-    called = function.__qualname__.removesuffix(".__init__")
+    called = function.__qualname__.removesuffix(".__init__").replace("Exchanged.", "Ising.")
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:

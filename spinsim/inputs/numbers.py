@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import exp_reduced
-from spinsim.errors import InputError, worded
+from spinsim.errors import InputError, WrongTypeError, worded
 
 Array = npt.NDArray[np.float64]
 LARGEST: Final = 2**53  # up to here float64 holds every whole number
@@ -51,6 +51,20 @@ def as_floats(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
         for value in each[large].tolist() if each.shape == floats.shape else []:
             check_whole(value, name)
     return floats
+
+
+def whole_array(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+    """Return whole numbers, which may be given as floats, as an array of integers; truths and fractions are refused."""
+    given: npt.NDArray[Any] = np.asarray(values)
+    if given.dtype.kind == "f":
+        bad = given[~((np.rint(given) == given) & (np.abs(given) <= LARGEST))]
+        if bad.size:
+            raise InputError(f"{name} {bad[0]} is no whole number: give such as 2 or 2.0")
+        return given.astype(np.int64)
+    if given.dtype.kind not in "iu":
+        first = f" {given.reshape(-1)[0]}" if given.size else ""
+        raise WrongTypeError(f"{name}{first} of type {given.dtype} is no whole number: give such as 2 or 2.0")
+    return given
 
 
 def finite_array(values: npt.ArrayLike, name: str, least: int = 2) -> Array:

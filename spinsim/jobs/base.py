@@ -162,3 +162,22 @@ class Job(ABC):
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of a result by name, or the paths of their files if a folder is given."""
         return self.draw([result], Drawing())
+
+    def preview(self, result: Any, width: int) -> tuple[bytes, str]:
+        """Return the first figure of a result as a PNG, to be shown ``width`` pixels wide, and its caption.
+
+        The PNG has two pixels for each that is shown, as fine screens have.
+        """
+        import io
+
+        import matplotlib.style
+
+        from spinsim.analysis.figures.paper import PAPER
+
+        figure = next(iter(self.draw([result], Drawing()).values()))()
+        for ax in figure.axes:
+            ax.minorticks_off()  # laying them out takes half of the time
+        picture = io.BytesIO()
+        with matplotlib.style.context(PAPER):
+            figure.savefig(picture, format="png", dpi=2 * width / figure.get_figwidth(), metadata={"Software": None})
+        return picture.getvalue(), getattr(figure, "caption", "")

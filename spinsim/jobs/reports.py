@@ -17,11 +17,10 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import count, interval, quoted
 from spinsim.jobs import job_of
 from spinsim.machine.files import is_locked
-from spinsim.model.disorder import RANDOM_KINDS
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 from spinsim.pooling import Pool, pool_of
-from spinsim.result import Result
+from spinsim.result import Result, seeds_of
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
 
@@ -51,13 +50,9 @@ def printed(rows: Iterable[Row]) -> list[Row]:
 def head(path: Path, result: Result, size: str, run: str, progress: str, state: str) -> list[Row | str]:
     """Return the first rows of ``show``, from words for the sizes of model and run, the progress and the state."""
     attributes, model = result.attributes, result.model
-    run_table, of_model = (result.config.get(table) or {} for table in ("run", "model"))
     pool = pool_of(result)
-    seed, of_disorder = (run_table.get("seed"), of_model.get("disorder_seed")) if pool is None else pool.seeds
-    seeds = [] if seed in (None, "") else [f"{seed}"]
-    is_random = of_model.get("couplings") in RANDOM_KINDS or of_model.get("dilution") or of_model.get("random_field")
-    if is_random and of_disorder not in (None, ""):
-        seeds.append(f"{of_disorder} of the disorder")
+    seed, of_disorder = seeds_of(result.config) if pool is None else pool.seeds
+    seeds = [f"{seed}"] * (seed is not None) + [f"{of_disorder} of the disorder"] * (of_disorder is not None)
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
         Row("Model", note=size),
@@ -149,11 +144,19 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
     lowest, replicas = float(best_energy.min()), count(best_energy.shape[1], "replica")
     of_site = Row(key="lowest_energy_per_site", value=lowest / model.sites)
     cut = [] if model.maxcut_weight is None else [Row("Best cut", float(model.cut(lowest)), key="cut")]
-    constant = "lowest_energy_with_offset"
-    offset = [Row("With offset", lowest + model.offset, key=constant)] if model.offset else []
+    offset = [Row(key="lowest_energy_with_offset", value=lowest + model.offset)] if model.offset else []
     if model.samples == 1:
         hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
-        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut, *offset]
+        if model.offset:  # the value of the user's problem comes first
+            met = hits[hits.index("met") :]
+            first = Row("Lowest energy", lowest + model.offset, note=met, key="lowest_energy_with_offset")
+            return [
+                first,
+                Row("Without constant", lowest, note=hits.partition(",")[0], key="lowest_energy"),
+                of_site,
+                *cut,
+            ]
+        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut]
     averages = lowest_of_samples(model, best_energy)
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
     return [

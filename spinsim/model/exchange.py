@@ -8,7 +8,7 @@ attribute ``vartype`` is BINARY the values of a QUBO. Matrices are NumPy's, SciP
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sized
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -104,10 +104,11 @@ class Exchanged(Described):
         Args:
             matrix: Of kind ``ising`` the couplings J, H = - sum over pairs J_ij s_i s_j - sum h_i
                 s_i: symmetric, or with each pair once, in any order; each pair counts once, the
-                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised.
+                diagonal is 0. Of kind ``qubo`` Q: x' Q x is minimised. Of kind ``maxcut`` weights w
+                of a MaxCut instance, J = -w, which is reported with its cut.
             field: h, a number or one for each site, of kind ``ising`` alone.
             offset: The constant.
-            kind: ``ising`` or ``qubo``.
+            kind: ``ising``, ``qubo`` or ``maxcut``.
             labels: Labels of the sites, in the order of the rows; by default those of a DataFrame,
                 else 0, 1, 2, ...
             name: Short name for files and figures.
@@ -116,6 +117,28 @@ class Exchanged(Described):
             InputError: for objects that are no such matrix.
         """
         return cls.from_quadratic(_of_matrix(matrix, field, offset, kind, labels, name))
+
+    @classmethod
+    def from_edges(cls, edges: Any, maxcut: bool = False, name: str = "edges") -> Self:
+        """The model of a list of edges, such as a DataFrame with a row for each edge.
+
+        Args:
+            edges: A DataFrame of pandas with three columns, two labels and the coupling J; or
+                tuples (u, v, J), or (u, v) with J = 1. Parallel edges add. Sites are in the order
+                in which labels appear.
+            maxcut: True if values are the weights w of a MaxCut instance, J = -w, which is reported
+                with its cut.
+            name: Short name for files and figures.
+
+        Raises:
+            InputError: for edges of other lengths, loops, and values that are not finite numbers.
+
+        Examples:
+            >>> edges = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]
+            >>> ss.anneal(ss.Ising.from_edges(edges, maxcut=True), replicas=8).best.cut
+            5.0
+        """
+        return cls.from_quadratic(_of_edges(edges, maxcut, name))
 
     @classmethod
     def from_networkx(
@@ -298,6 +321,24 @@ def _of_graph(graph: Any, weight: str, field: str, maxcut: bool, name: str) -> Q
     return _from_terms(known, terms, values, vartype=vartype, offset=offset, is_maxcut=maxcut, name=name)
 
 
+def _of_edges(edges: Any, maxcut: bool, name: str) -> Quadratic:
+    """The problem of rows (u, v) or (u, v, value); sites in the order in which labels appear."""
+    given = zip(*(edges[column] for column in edges.columns), strict=True) if hasattr(edges, "columns") else edges
+    if not isinstance(given, Iterable):
+        raise WrongTypeError(f"{shown(edges)} is no list of edges: give a DataFrame or tuples (u, v, value)")
+    known: dict[Hashable, int] = {}
+    terms, values = [], []
+    for edge in given:
+        ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
+        if len(ends) not in (2, 3):
+            raise InputError(f"edge {shown(edge)} is no edge: give (u, v) or (u, v, value)")
+        if ends[0] == ends[1]:
+            raise InputError(f"an edge joins {shown(ends[0])} to itself: remove it, s s = 1 is a constant")
+        terms.append((site_of(known, ends[0]), site_of(known, ends[1])))
+        values.append(0.0 + _signs(maxcut, SPIN)[1] * number_in(ends[2] if len(ends) == 3 else 1.0, "edge", ends[:2]))
+    return _from_terms(known, terms, values, vartype=SPIN, is_maxcut=maxcut, name=name)
+
+
 def _signs(maxcut: bool, vartype: str) -> tuple[float, float]:
     """Signs of the values of nodes and of edges in a problem."""
     return (1.0, 1.0) if vartype == BINARY else (-1.0, 1.0 if maxcut else -1.0)
@@ -377,8 +418,8 @@ def import_dimod() -> ModuleType:
 
 
 def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels | None, name: str) -> Quadratic:
-    if kind not in KINDS:
-        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising or qubo")
+    if kind not in (*KINDS, "maxcut"):
+        raise InputError(f"kind {kind!r} of a matrix is unknown: choose ising, qubo or maxcut")
     if hasattr(matrix, "columns") and hasattr(matrix, "index"):  # a DataFrame
         matrix, labels = _of_table(matrix, labels)
     rows, columns, values, sites = _entries(matrix, fold=kind == "qubo")
@@ -402,6 +443,10 @@ def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels |
             "or each pair once"
         )
     ends, values = np.sort(half[0], axis=1), half[1]
+    if kind == "maxcut":
+        if field is not None or constant:
+            raise InputError("a MaxCut instance has weights of edges alone: leave field and offset out")
+        return Quadratic(sites, ends, values, SPIN, 0.0, names, is_maxcut=True, name=name).check()
     at, fields = _fields(_of_series(field, names), sites)
     every = np.concatenate([np.stack([at, at], axis=1), ends])
     return Quadratic(sites, every, 0.0 - np.concatenate([fields, values]), SPIN, constant, names, name=name).check()
@@ -420,7 +465,7 @@ def _of_table(table: Any, labels: Labels | None) -> tuple[npt.NDArray[Any], Labe
         odd = next((name for name in (*rows, *columns) if (name in rows) != (name in columns)), rows[:1])
         raise InputError(
             f"rows and columns of the table have different labels, {shown(odd)} among them: give index and columns the "
-            "same, or labels"
+            "same, or labels; a table with a row for each edge goes to Ising.from_edges"
         )
     return np.asarray(table), labels
 

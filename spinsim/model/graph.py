@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.inputs.numbers import whole_array
+from spinsim.inputs.texts import Described, count
 from spinsim.machine.compiled import kernel
 from spinsim.model.lattice import Lattice
 
@@ -34,7 +36,7 @@ MOST_TERMS: Final = 2
 
 
 @public
-class Graph:
+class Graph(Described):
     """Sites joined by bonds; two sites may share several.
 
     Args:
@@ -81,11 +83,17 @@ class Graph:
             self.is_listed, self.is_huge = True, False
             self.edges = self._checked(np.asarray(() if edges is None else edges))
 
+    @property
+    def _summary(self) -> dict[str, str]:
+        facts = {"size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}"}
+        if self.embedding is not None:
+            facts["lattice"] = f"{'' if self.lattice else 'on the sites of '}{self.embedding.label}"
+        return facts | ({"slices": count(self.slices, "slice")} if self.slices > 1 else {})
+
     def _checked(self, edges: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
         if edges.size == 0:
             edges = edges.reshape(0, 2)
-        elif edges.dtype.kind not in "iu":
-            raise InputError(f"edges of type {edges.dtype} are not site numbers: give integers")
+        edges = whole_array(edges, "edge end")
         if edges.ndim != 2 or edges.shape[1] != 2:
             raise InputError(f"edges have shape {edges.shape}: give an array of shape (bonds, 2)")
         if len(edges) >= 2**31:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
 from spinsim.model.couplings import (
     Drawn,
     Rows,
@@ -124,10 +125,12 @@ class Hamiltonian:
         """True if J is held as one number for all bonds."""
         return self.drawn is None and self.couplings.strides[-1] == 0
 
+    @public
     def integer_couplings(self, sample: int) -> Integers:
         """J of one sample in quanta, shape (bonds,)."""
         return self._in_quanta(self.couplings, sample)
 
+    @public
     def integer_fields(self, sample: int) -> Integers:
         """H of one sample in quanta, shape (sites,)."""
         return self._in_quanta(self.fields, sample)

@@ -150,6 +150,12 @@ class Ising(Hamiltonian, Exchanged):
         facts = {"model": self.name, "size": self.size_in_words, "samples": count(self.samples, "sample")}
         if np.any(distinct(self.fields)):
             facts["field"] = f"field {self.fields[0, 0]:g}" if self.uniform_field is not None else "with fields"
+        if "disorder_seed" in self.origin:
+            facts["seed"] = f"disorder seed {self.origin['disorder_seed']}"
+        if self.maxcut_weight is not None:
+            facts["problem"] = "MaxCut"
+        elif self.vartype == BINARY and len(self.labels):
+            facts["problem"] = "binary variables"
         return facts
 
     @property

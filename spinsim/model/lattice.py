@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, pi, prod, sin, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import judges, public
-from spinsim.inputs.texts import shown
+from spinsim.inputs.arguments import judges, plain, public, whole
+from spinsim.inputs.texts import Described, count, shown
 from spinsim.model.cells import CELLS, IN_TIME, Bond, UnitCell
 from spinsim.packing import rows_fill_groups
 
@@ -31,8 +31,8 @@ _PI: Final = 0x3243F6A8885A308D313198A2E03707344  # pi with 128 bits behind the 
 
 @public
 @judges("periodic")
-@dataclass(frozen=True)
-class Lattice:
+@dataclass(frozen=True, repr=False)
+class Lattice(Described):
     """A lattice of one to four dimensions.
 
     Attributes:
@@ -53,18 +53,36 @@ class Lattice:
                 raise InputError(f"a lattice of {len(self.shape)} dimensions is not supported: give one to four sides")
         if len(self.shape) != self.dimension:
             raise InputError(f"{self.name} lattices have {self.dimension} sides, not {len(self.shape)}: give as many")
-        for side in self.shape:
-            if not isinstance(side, int | np.integer) or isinstance(side, bool) or side < 1:
-                example = f"ss.{self.name}({', '.join(('8', '6', '4', '4')[: self.dimension])})"
-                raise InputError(
-                    f"lattice side {shown(side)} is no whole number of at least 1: give a number for each side, such "
-                    f"as {example}"
-                )
+        object.__setattr__(self, "shape", tuple(self._side(side) for side in self.shape))
         if not isinstance(self.periodic, bool | np.bool_):
             raise InputError(
                 f"periodic is {shown(self.periodic)}: give True or False for all axes; {self.name} lattices have "
                 f"{self.dimension} sides"
             )
+        object.__setattr__(self, "periodic", bool(self.periodic))
+
+    def _side(self, side: Any) -> int:
+        """Return the length of a side, which may be given as a number of NumPy or a whole float."""
+        try:
+            length: int = whole(side)
+        except (TypeError, ValueError):
+            length = 0
+        if length < 1:
+            example = f"ss.{self.name}({', '.join(('8', '6', '4', '4')[: self.dimension])})"
+            raise InputError(
+                f"lattice side {shown(plain(side))} is no whole number of at least 1: give a number for each side, "
+                f"such as {example}"
+            )
+        return length
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        return {
+            "lattice": self.name,
+            "sides": " x ".join(map(str, self.shape)),
+            "boundaries": "periodic" if self.periodic else "open",
+            "size": f"{count(self.sites, 'site')}, {count(self.bonds, 'bond')}",
+        }
 
     @property
     def name(self) -> str:

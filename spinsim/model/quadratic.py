@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.arguments import plain
 from spinsim.inputs.numbers import LARGEST, check_whole
 from spinsim.inputs.texts import shown
 from spinsim.model.couplings import IN_CACHE, are_multiples, parts_of, sum_of
@@ -189,7 +190,7 @@ def number_in(value: object, name: str, *labels: object) -> float:
     if type(value) is float:
         return value
     try:
-        if isinstance(value, str | bytes | bytearray | complex | np.complexfloating):
+        if isinstance(plain(value), str | bytes | bytearray | complex | bool):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError) as error:

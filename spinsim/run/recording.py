@@ -64,7 +64,12 @@ class Recording:
         in_words: tuple[str, str] = ("rows", "give fewer"),
         keeps_rows: bool = True,
     ) -> None:
-        self._plan, self._contents, self._planned, self._about = plan, contents, rows, dict(about)
+        self._plan, self._contents, self._planned, self._about = (
+            plan,
+            contents,
+            rows,
+            {"created": files.stamp(), **about},
+        )
         self._in_words, self._keeps_rows, self._rows = in_words, keeps_rows, 0
         self._sums: dict[str, npt.NDArray[Any]] = {}  # by path
         self.file: files.RunFile | None = None
@@ -87,9 +92,9 @@ class Recording:
                 self._segmented[name] = _Pending(name, group)
         self._make_room()
         if stored is None:
-            self._about["created"] = files.stamp()
             context: Any = files.begin(self._plan.path, self.record())
         else:
+            del self._about["created"]  # the file has its own
             context = identity.open_own(self._plan)
         with context as file:
             self.file = file

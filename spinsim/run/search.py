@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.inputs.numbers import read_grid
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import Described, count
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.model.targets import check_targets, reached, value_name, value_of
@@ -33,8 +33,8 @@ GROUP: Final = "search"  # group of the outcome of a search that is a single run
 LENGTHS: Final = ("time_limit", "anneals")  # settings that limit the length of a search
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Described):
     """Outcome of any kind of search.
 
     Attributes:
@@ -54,6 +54,12 @@ class Outcome:
     target: Array | None
     met_seconds: Array
     met_after: npt.NDArray[np.int64]
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        met = f"{int(np.isfinite(self.met_seconds).sum())} of {count(len(self.met_seconds), 'target')} met"
+        done = {"done": count(self.done, self.UNIT), "elapsed": f"{self.elapsed:.3g} s"}
+        return done | ({} if self.target is None else {"target": met})
 
     @property
     def is_met(self) -> bool:
@@ -110,7 +116,7 @@ class Outcome:
         return f"targets of {missed} of {samples} samples not met in {self.elapsed:.3g} s, {done}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Searched(Outcome):
     """Outcome of a search that is a single run, in sweeps, including those before the first measurement and all starts.
 

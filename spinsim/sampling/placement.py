@@ -69,6 +69,7 @@ class Placement(NamedTuple):
     swap_rate: Array  # exchange rates of its neighbours, (iterations, most temperatures - 1)
 
 
+@public
 @dataclass(frozen=True)
 class Range:
     """Ends of a ladder to be placed."""

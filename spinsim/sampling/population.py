@@ -23,6 +23,7 @@ from spinsim.acceptance import natural_log
 from spinsim.engine.moves.resample import choose_parents
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
 from spinsim.inputs.numbers import geometric
 from spinsim.inputs.texts import as_seed
 from spinsim.model.ising import Ising
@@ -34,6 +35,7 @@ _SQRT2: Final = 1.4142135623730951
 _HOTTEST: Final = 2.0**20  # in units of 1 / b: beta + b minus b keeps eleven digits of beta
 
 
+@public
 class Population:
     """Families and partition functions of the replicas of every sample, in populations of equal size.
 

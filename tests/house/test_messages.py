@@ -117,7 +117,7 @@ def test_flags_that_are_alike_for_their_dashes_alone_are_not_meant(
     one_sentence(run(capsys, monkeypatch, "anneal", "--sed", "3"), "--seed")
 
 
-@pytest.mark.parametrize("side", ["4x6", (4, 6), 4.0])
+@pytest.mark.parametrize("side", ["4x6", (4, 6), 4.5])
 def test_sides_of_lattices_are_numbers_each(side: object) -> None:
     with pytest.raises(ss.InputError) as told:
         ss.square(side)  # type: ignore[arg-type]

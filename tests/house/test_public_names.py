@@ -74,3 +74,39 @@ def test_examples_run(name: str) -> None:
     for example in doctest.DocTestFinder(recurse=True).find(thing, name, module=False, globs={"ss": ss, "np": np}):
         runner.run(example)
     assert not runner.failures
+
+
+RESULTS = ["AnnealResult", "TemperResult", "QuantumResult", "TransferResult"]
+HAVE_UNITS = """temperature energy best_energy field gamma beta k action action_in_space mean_slice_energy cut
+    population_free_energy free_energy free_energy_per_site energy_per_site local_susceptibility"""
+"""Attributes of results whose numbers have a unit, which follows from that of the couplings."""
+
+
+def described_attributes(kind: type) -> dict[str, str]:
+    """Description of each public attribute of a class, as ``help`` shows it."""
+    entries = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", inspect.cleandoc(kind.__doc__ or ""), re.MULTILINE)
+    names = {name for name in dir(kind) if not name.startswith("_")} | set(inspect.signature(kind).parameters)
+    found: dict[str, str] = {}
+    for name in names:
+        member = inspect.getattr_static(kind, name, None)
+        found[name] = (inspect.getdoc(member) or "") if hasattr(member, "__get__") else ""
+    return found | dict(entries)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_attributes_of_results_are_described_with_shape_and_unit(name: str) -> None:
+    kind = getattr(ss, name)
+    described, shown = described_attributes(kind), pydoc.plain(pydoc.render_doc(kind))
+    assert [attribute for attribute, text in described.items() if not text] == []
+    types = inspect.get_annotations(kind.__init__) | {
+        attribute: str(inspect.signature(member.fget).return_annotation)
+        for attribute in described
+        if isinstance(member := inspect.getattr_static(kind, attribute, None), property)
+    }
+    for attribute, words in described.items():
+        text = " ".join(words.split())
+        assert " ".join(text.split()[:4]) in " ".join(re.sub(r"^ \|", "", shown, flags=re.MULTILINE).split())
+        if re.match(r"(npt\.)?(NDArray|Array|Floats|Integers|Bools)", types.get(attribute, "")):
+            assert re.search(r"\(\w[\w ,.-]*,[\w ,.-]*\)|of the (same )?shape", text), (attribute, text)
+        if attribute in HAVE_UNITS.split():
+            assert re.search(r"unit|action", text), (attribute, text)

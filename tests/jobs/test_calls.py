@@ -387,18 +387,6 @@ def test_progress_is_shown_on_a_terminal_where_it_is_asked_for() -> None:
     assert shown[False] == b""
 
 
-def test_short_texts_of_models_and_results() -> None:
-    model = ss.Ising(ss.square(4), field=0.5, name="<mine>")
-    result = ss.anneal(model, [2.0, 1.0], sweeps=1, replicas=2)
-    assert repr(model) == "Ising(<mine>, 16 sites, 32 bonds, 1 sample, field 0.5)"
-    assert repr(result) == "AnnealResult(<mine>, 16 sites, 1 sample, 2 replicas, 2 steps from T = 2 to 1, finished)"
-    assert "&lt;mine&gt;" in result._repr_html_()
-    assert "<td>32 bonds" not in model._repr_html_()
-    tempered = ss.temper(model, [1.0, 2.0], sweeps=20, thermalize=0)
-    assert "2 copies, 2 temperatures from 1 to 2, 2 measurements, finished" in repr(tempered)
-    assert "1 coupling, all, 2 levels, 1 of 1 row" in repr(ss.transfer(model, k=0.2))
-
-
 def test_a_file_with_a_first_temperature_of_its_own_is_another_run(tmp_path: Path) -> None:
     model, path = ss.EdwardsAnderson(ss.square(4), seed=1), tmp_path / "a.h5"
     ss.anneal(model, t_start=50.0, steps=2, sweeps=1, replicas=2, out=path)

@@ -48,7 +48,7 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
     assert again.status == 0
     assert "finished already" in again.out
     result = ss.load(file)
-    assert "5 times, finished" in repr(result)
+    assert "5 times, seed 1, disorder seed 0, finished" in repr(result)
     numbers = json.loads(run(capsys, monkeypatch, "show", file, "--json").out)
     assert numbers["satisfied"] == result.satisfied[-1].tolist()
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 import dimod
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,3 +212,53 @@ def test_a_matrix_has_each_pair_once_in_any_order() -> None:
     mixed[0, 1] = mixed[1, 0] = 1.0  # a pair twice beside single ones
     with pytest.raises(ss.InputError, match="has some pairs twice"):
         ss.Ising.from_matrix(mixed)
+
+
+def test_edges_of_a_table_or_a_list_are_a_graph() -> None:
+    rows = [
+        ("plant_2", "plant_1", 3),
+        ("plant_1", "plant_7", -1),
+        ("plant_2", "plant_7", 2),
+        ("plant_7", "plant_1", -1),
+    ]
+    frame = pd.DataFrame(rows, columns=["from", "to", "weight"])
+    for edges in (frame, rows, iter(rows), np.array(rows, object)):
+        cut = ss.Ising.from_edges(edges, maxcut=True)
+        assert cut.labels == ("plant_2", "plant_1", "plant_7")
+        assert sorted(cut.couplings[0].tolist()) == [-3, -2, 2]  # parallel edges have been added
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(rows[:3])
+    assert ss.Ising.from_edges(rows[:3]).to_bqm() == ss.Ising.from_networkx(graph).to_bqm()
+    assert ss.Ising.from_edges([(0, 1), (1, 2)]).to_bqm() == ss.Ising.from_edges([(0, 1, 1.0), (1, 2, 1.0)]).to_bqm()
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([("a",)], "edge ('a',) is no edge: give (u, v) or (u, v, value)"),
+        ([("a", "b", 1, 2)], "is no edge"),
+        ("ab", "edge 'a' is no edge"),
+        ([("a", "a", 1)], "an edge joins 'a' to itself"),
+        ([("a", "b", "c")], "'c'"),
+        ([("a", "b", np.nan)], "must be finite"),
+        (5, "5 is no list of edges: give a DataFrame or tuples (u, v, value)"),
+    ],
+)
+def test_other_lists_of_edges_are_refused(edges: object, words: str) -> None:
+    with pytest.raises((ss.InputError, TypeError)) as told:
+        ss.Ising.from_edges(edges)
+    assert words in str(told.value)
+
+
+def test_a_matrix_of_weights_is_a_maxcut_instance() -> None:
+    weights = np.array([[0, 3, 2], [3, 0, 1], [2, 1, 0]])
+    best = ss.anneal(ss.Ising.from_matrix(weights, kind="maxcut"), replicas=8).best
+    assert (best.cut, best.energy, best.hits) == (5, -4, 8)
+    with pytest.raises(ss.InputError, match="leave field and offset out"):
+        ss.Ising.from_matrix(weights, kind="maxcut", field=1.0)
+    with pytest.raises(ss.InputError, match="kind 'cut' of a matrix is unknown: choose ising, qubo or maxcut"):
+        ss.Ising.from_matrix(weights, kind="cut")
+    with pytest.raises(TypeError, match=r"Ising\.from_matrix has no argument 'maxcut'"):
+        ss.Ising.from_matrix(weights, maxcut=True)
+    with pytest.raises(ss.InputError, match=r"a table with a row for each edge goes to Ising\.from_edges"):
+        ss.Ising.from_matrix(pd.DataFrame({"from": ["a"], "to": ["b"]}))

@@ -239,6 +239,9 @@ class Houdayer:
         for device, module in (("cpu", ""), ("cuda", "_cuda"))
     }
 
+    def __repr__(self) -> str:
+        return "Houdayer()"
+
     def apply(self, batch: Batch) -> None:
         """Move the clusters of all pairs."""
         model = batch.model

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.engine.moves.exchange import holders
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import public
+from spinsim.inputs.arguments import plain, public, whole
+from spinsim.inputs.texts import shown
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing
 
@@ -159,11 +160,10 @@ class Moves:
     """
 
     def __init__(self, moves: Sequence[tuple[Move, int]], seed: int, unit: int = 1) -> None:
-        text_of(moves)
-        for move, every in moves:
+        self._moves, self._seed = pairs_of(moves), seed
+        for move, every in self._moves:
             if every % unit:
                 raise InputError(f"move {move.name} comes every {every} sweeps, no multiple of swap_every {unit}")
-        self._moves, self._seed = tuple(moves), seed
 
     def until_next(self, done: int, most: int) -> int:
         """Sweeps from sweep ``done`` to the next move, at most ``most``."""
@@ -183,7 +183,7 @@ def moves_of_run(given: Sequence[tuple[Move, int]], named: str | None, call: str
         InputError: if ``given`` has other moves than the configuration names, or lacks a user's move.
     """
     told = text_of(given)
-    users = {move.name: (move, every) for move, every in given}
+    users = {move.name: (move, every) for move, every in pairs_of(given)}
     moves = []
     for name, _, every in (one.partition(":") for one in (named or "").split(",")):
         if name in users:
@@ -202,6 +202,15 @@ def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
     """Moves in the form of a run's configuration, such as ``row-reversal:10``; None if there are none.
 
     Raises:
+        InputError: as ``pairs_of``.
+    """
+    return ",".join(f"{move.name}:{every}" for move, every in pairs_of(moves)) or None
+
+
+def pairs_of(moves: Sequence[tuple[Move, int]]) -> tuple[tuple[Move, int], ...]:
+    """Return moves with the sweeps between two of them, which may be given as numbers of NumPy or whole floats.
+
+    Raises:
         InputError: for names that occur twice, contain a comma, colon or space, or belong to another of spinsim's
             moves; for sweeps that are not whole numbers from 1; and for too many moves.
     """
@@ -210,11 +219,17 @@ def text_of(moves: Sequence[tuple[Move, int]]) -> str | None:
     names = [move.name for move, _ in moves]
     if len(set(names)) < len(names) or len(names) > MOST_MOVES:
         raise InputError(f"moves {', '.join(names)}: give each another name, {MOST_MOVES} of them at most")
+    pairs = []
     for name, (move, every) in zip(names, moves, strict=True):
         if name in OWN_MOVES and not isinstance(move, resolve_name(OWN_MOVES[name])):
             raise InputError(f"move {name} is not the one that spinsim knows by this name: give it another name")
         if not name or set(name) & set(",: "):
             raise InputError(f"move {name!r} has no usable name: give one without spaces, commas and colons")
-        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-            raise InputError(f"move {name} comes every {every!r} sweeps: give a whole number, at least 1")
-    return ",".join(f"{name}:{every}" for name, (_, every) in zip(names, moves, strict=True)) or None
+        try:
+            sweeps = whole(every)
+        except (TypeError, ValueError):
+            sweeps = 0
+        if sweeps < 1:
+            raise InputError(f"move {name} comes every {shown(plain(every))} sweeps: give a whole number, at least 1")
+        pairs.append((move, sweeps))
+    return tuple(pairs)

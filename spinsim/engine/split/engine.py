@@ -34,6 +34,7 @@ from spinsim.engine.protocols import (
     Spins,
     bits_of,
 )
+from spinsim.inputs.arguments import as_stated
 from spinsim.machine.compiled import compiling_seconds
 from spinsim.model.ising import Ising
 from spinsim.packing import Bits, packed_spins, unpacked_spins
@@ -108,6 +109,7 @@ class EngineOfParts(Engine):
         self._do(Engine.set_beta, beta)
 
     def sweep(self, count: int) -> None:
+        count = as_stated("count", count, "int")
         self._do(Engine.sweep, count)
         self._moved(count)
 

@@ -30,6 +30,7 @@ from spinsim.engine.moves.resample import copy_replicas, moves_of
 from spinsim.engine.protocols import Begun, Engine, KeepsPlaces, Reduction
 from spinsim.engine.split.engine import EngineOfParts, Part, SplitEngine, SplitReduction, SplitSquares, cut, joined
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import as_stated
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
@@ -103,6 +104,7 @@ class ReplicaSplit(EngineOfParts):
         self._do_own(Engine.set_beta, [cut(every, part.share, 0) for part in self.parts])
 
     def sweep(self, count: int) -> None:
+        count = as_stated("count", count, "int")
         if self._ladder is None:
             super().sweep(count)
         else:

@@ -21,6 +21,7 @@ from spinsim.analysis.time_to_solution import (
     time_to_solution,
 )
 from spinsim.errors import InputError
+from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
@@ -213,6 +214,8 @@ class Success:
         )
 
 
+@public
+@judges("model", "anneals")
 def success_of(
     model: Ising, anneals: Anneals | None, target: float | None = None, independent: bool = True
 ) -> Success | None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import Annealed
+from spinsim.analysis.tables import lowest_in_words
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.errors import MissingError
 from spinsim.inputs.arguments import public
@@ -43,7 +44,7 @@ OF_ANNEALS: Final = (
 """Series with one row for each anneal."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Anneals(Outcome):
     """The anneals of a search. The first anneal equals the run of the same settings without a search.
 
@@ -148,31 +149,37 @@ class AnnealResult(Annealed):
 
     Attributes:
         model: The simulated model.
-        temperature: In the unit of the couplings, shape (steps,).
-        energy: Totals after each step, ``float64`` (steps, samples, replicas).
+        temperature: In the unit of the couplings, ``float64`` (steps,).
+        energy: Total energies after each step, in the unit of the couplings, ``float64`` (steps, samples, replicas).
         magnetization: Sums of spins after each step, ``int64`` (steps, samples, replicas).
-        best_energy: Lowest energy of the Ising model that was met, (samples, replicas). It excludes
-            ``model.offset``; ``best.energy`` includes it.
+        best_energy: Lowest energy of the Ising model that was met, in the unit of the couplings, ``float64`` (samples,
+            replicas). It excludes ``model.offset``; ``best.energy`` includes it.
         best_spins: State of lowest energy met, ``int8`` (samples, sites). For large lattices a ``packing.States``,
             which unpacks states when they are read.
-        field: Uniform field of each step, (steps,), added to the model's own field. Its energy is part of ``energy``
-            but not of ``best_energy``. None if no field changed.
-        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
-            ``magnetization``. None if the lattice is not bipartite, and in older files.
-        gamma: Transverse field of each step of a quantum anneal, (steps,), else None. In a quantum anneal, energies,
-            sums of spins, lowest states and configurations are those of the best slice of each replica.
-        mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape of ``energy``.
+        field: Uniform field of each step, (steps,), in the unit of the couplings, added to the model's own field. Its
+            energy is part of ``energy`` but not of ``best_energy``. None if no field changed.
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, ``int64`` of the
+            shape of ``magnetization``. None if the lattice is not bipartite, and in older files.
+        gamma: Transverse field of each step of a quantum anneal, (steps,), in the unit of the couplings; else None. In
+            such a run, energies, sums of spins, lowest states and configurations are those of the best slice of each
+            replica.
+        mean_slice_energy: Mean energy over the slices of each replica of a quantum anneal, of the shape and in the
+            unit of ``energy``; None in other runs.
         family: Ancestor at infinite temperature of each replica of a population run, as a replica number,
             ``int32``, of the shape of ``energy``; None in other runs.
-        population_free_energy: Estimate of the free energy -T ln Z by each population, (steps, samples, populations).
+        population_free_energy: Estimate of the total free energy -T ln Z by each population, in the unit of the
+            couplings, (steps, samples, populations); None in other runs.
         parents: Number of replicas that were copied when the temperature changed to that of the step, ``int64``
-            (steps, samples, populations).
+            (steps, samples, populations); None in other runs.
         best_states: State of lowest energy of each replica, one bit per spin (``spinsim.packing``), (samples,
             replicas, bytes); None without ``best_states``. ``solutions`` has them as values.
         configurations: Spins saved after steps; None without ``save_configurations``.
-        anneals: All anneals of a search; the series above belong to the first one. None for a single anneal.
+        anneals: All anneals of a search, also as ``search``; the series above belong to the first one.
+            None for a single anneal.
         record: The whole run as named arrays, as stored in its file.
         measured: User-defined observables by name, each (steps, samples, replicas) or with more axes.
+        job: Name of the job, the command that makes such runs.
+        series_group: Group of ``record`` that has the series.
     """
 
     job = "anneal"
@@ -197,15 +204,20 @@ class AnnealResult(Annealed):
     measured: dict[str, npt.NDArray[Any]] = default(default_factory=dict)
 
     @property
+    def search(self) -> Anneals | None:
+        """Time, work and targets of a search, with the attributes of ``TemperResult.search``; None for other runs."""
+        return self.anneals
+
+    @property
     def lowest_energy(self) -> npt.NDArray[np.float64]:
-        """Lowest energy met, (samples, replicas); for a killed run from its finished steps, empty if there are none."""
+        """``best_energy``; for a killed run from its finished steps, (samples, replicas), empty if there are none."""
         if np.isfinite(self.best_energy).all():
             return self.best_energy
         return self.energy.min(axis=0) if len(self.energy) else np.empty((0, 0))
 
     @property
     def cut(self) -> float:
-        """Best cut of a MaxCut instance.
+        """Best cut of a MaxCut instance, in the unit of its weights.
 
         Raises:
             InputError: if the model is not a MaxCut instance.
@@ -214,7 +226,7 @@ class AnnealResult(Annealed):
 
     @property
     def free_energy(self) -> npt.NDArray[np.float64]:
-        """Free energy -T ln Z of each step and sample, from all populations together, (steps, samples).
+        """Free energy -T ln Z from all populations together, in the unit of the couplings, (steps, samples).
 
         Raises:
             InputError: if no population was resampled.
@@ -223,7 +235,7 @@ class AnnealResult(Annealed):
 
     @property
     def free_energy_error(self) -> npt.NDArray[np.float64]:
-        """Standard error of ``free_energy``; NaN if few families or populations are left, as for averages."""
+        """Standard error of ``free_energy``, (steps, samples); NaN if few families or populations are left."""
         return self.populations.free_energy()[1]
 
     @property
@@ -256,10 +268,23 @@ class AnnealResult(Annealed):
         name, series = ("T", self.temperature) if self.gamma is None else ("Gamma", self.gamma)
         whose = " of the first anneal" if self.anneals is not None else ""
         ends = f"{whose} from {name} = {series[0]:g} to {series[-1]:g}" if len(series) else ""
+        settings = self._settings
+        each = f" of {count(settings['sweeps'], 'sweep')}" if settings.get("sweeps") and self.anneals is None else ""
+        slices = settings.get("slices") if self.gamma is not None else None
+        groups = f" in {count(self.parents.shape[2], 'population')}" if self.parents is not None else ""
         return {
-            "replicas": count(self.energy.shape[2], "replica"),
-            "steps": count(len(self.temperature), "step") + ends,
+            "replicas": count(self.energy.shape[2], "replica") + groups,
+            **({"slices": count(slices, "slice")} if slices else {}),
+            **({"anneals": count(self.anneals.done, "anneal")} if self.anneals is not None else {}),
+            "steps": count(len(self.temperature), "step") + each + ends,
         }
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        if not np.isfinite(self.best_energy).all():
+            return {}
+        met = "" if self.anneals is None else self.anneals.verdict(self.model, self.best_energy.min(axis=1))
+        return ({"target": met} if met else {}) | {"best": lowest_in_words(self.model, self.best_energy)}
 
 
 def with_rows(result: AnnealResult, which: Any) -> AnnealResult:

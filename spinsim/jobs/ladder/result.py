@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -22,6 +23,7 @@ from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.observables.quantities import Choice, quantities_of
 from spinsim.packing import States
 from spinsim.record import Array, Record
+from spinsim.result import POOLED
 from spinsim.run.own_observables import measured_in
 from spinsim.run.sums import run_sums_in
 from spinsim.sampling.placement import Placement
@@ -83,6 +85,7 @@ EXCHANGES: Final = {name: f"{TEMPERING}/{name}" for name in ("attempts", "accept
 LOCAL: Final = "local"  # group of the sums for local susceptibilities
 LOCAL_SUMS: Final = {name: f"{LOCAL}/{name}" for name in ("local_squares", "local_measurements")}
 """Paths of these sums, by the attributes of a result."""
+_MANY: Final = 2**13  # samples times places from which on averages take longer than a display should
 _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E_s - k_time E_tau)"
 
 
@@ -216,25 +219,29 @@ def placement_of(record: Record) -> Placement | None:
 class LadderResult(Tempered):
     """Measurements of a run on a ladder, sorted by copy and place. ``sweep`` holds the times of the series.
 
+    Subclasses have a keyword ``place``, the word for a place of their ladder, and list these attributes as well.
+
     Attributes:
         model: The simulated model; for quantum runs in space and time, with ``model.graph.slices`` slices.
-        sweep: Sweeps between thermalisation and each measurement, (steps,).
+        sweep: Sweeps between thermalisation and each measurement, ``int64`` (steps,).
         magnetization: Sums of spins (over sites and slices), integers (steps, samples, copies, places).
-        overlap: Sums over sites (and slices) of the product of two copies' spins, (steps, samples, pairs of copies,
-            places).
-        permutation: Replica at each place, (steps, samples, copies, places).
-        attempts: Attempted exchanges of each pair of neighbouring places, (samples, places - 1).
-        accepts: Accepted exchanges of each pair, (samples, places - 1).
-        round_trips: Round trips of each replica from the last place to the first and back, (samples, replicas).
-        link_overlap: Sums over bonds of two copies' products s_i s_j, of the shape of ``overlap``; without pairs if it
-            was not measured.
+        overlap: Sums over sites (and slices) of the product of two copies' spins, integers (steps, samples, pairs of
+            copies, places).
+        permutation: Replica at each place, ``int32`` (steps, samples, copies, places).
+        attempts: Attempted exchanges of each pair of neighbouring places, ``int64`` (samples, places - 1).
+        accepts: Accepted exchanges of each pair, ``int64`` (samples, places - 1).
+        round_trips: Round trips of each replica from the last place to the first and back, ``int64`` (samples,
+            replicas).
+        link_overlap: Sums over bonds of two copies' products s_i s_j, integers of the shape of ``overlap``; without
+            pairs if it was not measured.
         overlap_mode: |sum over sites of (s_a s_b) exp(i k x)|^2, k = 2 pi / L along each axis of the lattice, time
             first, ``float64`` (steps, samples, pairs of copies, places, axes); without axes if it was not measured.
         magnetization_mode: |sum over sites of s exp(i k x)|^2, ``float64`` (steps, samples, copies, places, axes);
             without axes if it was not measured.
         placement: Pre-run that placed the ladder, in temperatures, 1 / k, Gamma or 1 / beta; None for a given ladder.
-        best_energy: Lowest energy (for quantum runs, lowest action) of each replica at a measurement, (samples,
-            replicas); None if the run was killed before its first checkpoint.
+        best_energy: Lowest energy (for quantum runs, lowest action) of each replica at a measurement, ``float64``
+            (samples, replicas), in the unit of the couplings and without ``model.offset``; None if the run was killed
+            before its first checkpoint.
         best_spins: State of lowest energy at a measurement, ``int8`` (samples, sites), or None in the same case.
         configurations: Spins saved at measurements; None without ``save_configurations``.
         record: The whole run as named arrays, as stored in its file.
@@ -242,7 +249,16 @@ class LadderResult(Tempered):
         reduced: Sums over all measurements; None for a search and for older files.
         disorder: Number of the disorder sample of each of ``model.samples``, (samples,), if several pooled runs have
             a sample in common; else None.
+        job: Name of the job, the command that makes such runs.
+        series_group: Group of ``record`` that has the series.
     """
+
+    def __init_subclass__(cls, place: str = "place", **given: Any) -> None:
+        """Add the attributes of this class to the docstring of a job's result, which is all that ``help`` shows."""
+        super().__init_subclass__(**given)
+        shared = (LadderResult.__doc__ or "").partition("Attributes:\n")[2].rstrip()
+        renamed = re.sub(r"\bplace(?=s?\b)", place, shared)
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{renamed}\n    "
 
     model: Ising
     record: Record = field(default_factory=Record)
@@ -254,12 +270,12 @@ class LadderResult(Tempered):
 
     @property
     def places(self) -> Places:
-        """The ladder of the run."""
+        """The ladder of the run from its coldest end on, ``Temperatures`` or, of a quantum run, ``Points``."""
         raise NotImplementedError
 
     @property
     def choice(self) -> Choice:
-        """The quantities that were measured."""
+        """The quantities that were measured, and the number of copies."""
         return choice_of(self)
 
     @cached_property
@@ -292,7 +308,11 @@ class LadderResult(Tempered):
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        done = {"steps": count(measurements_of(self), "measurement")}
+        measured, settings = measurements_of(self), self._settings
+        done = {"steps": count(measured, "measurement")}
+        if "measure_every" in settings and POOLED not in self.attributes:
+            before = f" after {settings['thermalize']} to thermalize" if settings.get("thermalize") else ""
+            done |= {"sweeps": count(measured * settings["measure_every"], "sweep") + before}
         values, name = self.axis.values, self.axis.name
         in_space = name == "temperature"
         kind, number = ("temperatures", count(len(values), name)) if in_space else ("points", f"{len(values)} {name}")
@@ -303,6 +323,19 @@ class LadderResult(Tempered):
             kind: ends,
             **done,
         }
+
+    @property
+    def _is_large(self) -> bool:
+        return super()._is_large or self.model.samples * len(self.axis.values) > _MANY
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        if self._is_large and "verdict" not in vars(self):
+            return {}
+        try:
+            return {"verdict": self.verdict}
+        except MissingError:
+            return {"verdict": "none, too few measurements"}
 
     @classmethod
     def of(cls, record: Record, model: Ising, ladder: Places, **fields: Any) -> Self:

@@ -23,7 +23,7 @@ from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.texts import count
+from spinsim.inputs.texts import Described, count, enumerated
 from spinsim.jobs.quantum.run import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
@@ -77,8 +77,8 @@ class Extrapolated(NamedTuple):
 
 
 @public
-@dataclass(frozen=True)
-class Extrapolation:
+@dataclass(frozen=True, repr=False)
+class Extrapolation(Described):
     """Averages of several runs at Delta tau = 0.
 
     Attributes:
@@ -94,6 +94,16 @@ class Extrapolation:
     gamma: Floats
     beta: Floats
     estimates: Mapping[str, Extrapolated]
+
+    @property
+    def _summary(self) -> dict[str, str]:
+        return {
+            "points": f"{len(self.axis.values)} {self.axis.name} from {self.axis.values.min():g} to "
+            f"{self.axis.values.max():g}",
+            "slices": f"{enumerated(self.slices, 'and')} slices",
+            "averages": count(len(self.estimates), "average"),
+            "verdict": self.verdict,
+        }
 
     @cached_property
     def failing(self) -> list[str]:

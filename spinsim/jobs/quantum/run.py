@@ -42,27 +42,32 @@ _AXES: Final = {
 
 @public
 @dataclass(frozen=True, repr=False, kw_only=True)
-class QuantumResult(LadderResult):
-    """Measurements of a quantum run, sorted by copy and point. ``LadderResult`` has more attributes.
+class QuantumResult(LadderResult, place="point"):
+    """Measurements of a quantum run, sorted by copy and point.
 
     Attributes:
         points: Transverse fields, inverse temperatures and couplings of the ladder, from the end deepest in the ordered
             phase (``Points``), (points,) each.
-        time: Times of correlations in time, in slices, (times,).
-        action: A, the sum of the energies in space and in time, ``float64`` (steps, samples, copies, points). The
-            weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time action_in_time) in the general.
-        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), (steps, samples, copies, points, times).
-        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, (steps, samples, copies, points).
+        time: Times of correlations in time, in slices, ``int64`` (times,).
+        action: A, the sum of the energies in space and in time, in the unit of the couplings, ``float64`` (steps,
+            samples, copies, points). The weight is exp(-k A) in the isotropic form, exp(-k action_in_space - k_time
+            action_in_time) in the general.
+        correlation_in_time: Sums over sites and slices of s(tau) s(tau + t), integers (steps, samples, copies, points,
+            times).
+        slice_magnetization_squared: Sums over slices of (sum of the slice's spins)^2, integers (steps, samples, copies,
+            points).
         slice_magnetization_fourth: Sums over slices of (sum of the slice's spins)^4, of the same shape.
         slice_overlap_squared: Sums over slices of the square of the slice's overlap, of the shape of ``overlap``.
-        slice_overlap_fourth: Sums over slices of the fourth power of the slice's overlap, of the same shape.
+        slice_overlap_fourth: Sums over slices of the fourth power of the slice's overlap, of the shape of ``overlap``.
         even_correlation_in_time: Sums over bonds in space and slices of (s_x s_y)(tau) (s_x s_y)(tau + t), of the shape
             of ``correlation_in_time``; without times if they were not measured.
-        link_overlap_in_space: As ``link_overlap``, but only over bonds in space; without pairs if there are no
-            ``even_correlations``.
+        link_overlap_in_space: As ``link_overlap`` and of the same shape, but only over bonds in space; without pairs if
+            there are no ``even_correlations``.
         local_squares: Sums over measurements of (sum over slices of a site's spin)^2, (samples, copies, points, sites
             of space); None without ``local_susceptibility``.
         local_measurements: Number of measurements in ``local_squares``, (samples,), or None.
+        has_correlations: True, as for tempering runs with ``correlations``.
+        has_staggered: False, as staggered magnetisations are not measured.
     """
 
     job = "quantum"
@@ -85,38 +90,38 @@ class QuantumResult(LadderResult):
 
     @property
     def energy(self) -> Floats:
-        """The action, which is the energy of the classical space-time model."""
+        """``action``, the energy of the classical space-time model, (steps, samples, copies, points)."""
         return self.action
 
     @property
     def staggered_magnetization(self) -> Integers:
-        """Always empty: sublattices of space and time alternate in time too, unlike any order of interest."""
+        """Always empty, (steps, samples, 0, points), because sublattices alternate in time too."""
         steps, samples, _, places = self.action.shape
         return np.empty((steps, samples, 0, places), np.int64)
 
     @property
     def k(self) -> Floats:
-        """Step in time at each point, which is the coupling in space, (points,)."""
+        """Step in time at each point, (points,), in 1 / unit of the couplings; also the coupling in space."""
         return self.points.k
 
     @property
     def k_time(self) -> Floats:
-        """Coupling of neighbours in time at each point: k in the isotropic form."""
+        """Coupling of neighbours in time at each point, (points,), which is k in the isotropic form."""
         return self.points.k_time
 
     @property
     def gamma(self) -> Floats:
-        """Transverse field at each point, in the unit of the couplings."""
+        """Transverse field at each point, (points,), in the unit of the couplings."""
         return self.points.gamma
 
     @property
     def beta(self) -> Floats:
-        """Inverse temperature of the quantum model at each point."""
+        """Inverse temperature of the quantum model at each point, (points,), in 1 / unit of the couplings."""
         return self.points.beta
 
     @property
     def temperature(self) -> Floats:
-        """1 / k, the temperature of the classical space-time model."""
+        """1 / k, the temperature of the classical space-time model, (points,), in the unit of the couplings."""
         return 1 / self.k
 
     @property
@@ -131,7 +136,7 @@ class QuantumResult(LadderResult):
 
     @cached_property
     def in_time(self) -> InTime:
-        """Measurements in time, per site or relative to full order."""
+        """Measurements in time, per site or relative to full order, each (steps, samples, copies, points, ...)."""
         sites = self.model.sites
         of_field = self.gamma * transverse_magnetization(self.k_time, self.correlation_in_time[..., 0] / sites)
         correlation, energy = self.correlation_in_time / sites, self.action_in_space / sites - of_field
@@ -152,12 +157,12 @@ class QuantumResult(LadderResult):
 
     @property
     def action_in_time(self) -> Integers:
-        """Action of the bonds in time, (steps, samples, copies, points)."""
+        """Action of the bonds in time, a whole number, (steps, samples, copies, points)."""
         return np.asarray(-self.correlation_in_time[..., 0].astype(np.int64))
 
     @property
     def action_in_space(self) -> Floats:
-        """Action of the bonds and fields in space, (steps, samples, copies, points)."""
+        """Action of the bonds and fields in space, in the unit of the couplings, (steps, samples, copies, points)."""
         return np.asarray(self.action - self.action_in_time)
 
     @property

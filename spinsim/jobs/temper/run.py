@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from spinsim.acceptance import check_temperatures
 from spinsim.analysis.kinds import is_symmetric_glass
 from spinsim.analysis.runs import Axis, temperatures
+from spinsim.analysis.tables import lowest_in_words
 from spinsim.engine import Engine, check_run
 from spinsim.engine.choosing import choose, copies_of_search, groups_of_search
 from spinsim.engine.measuring.correlations import Quantities
@@ -58,15 +59,17 @@ from spinsim.store.contents import MEASUREMENTS, Arrays
 
 @public
 @dataclass(frozen=True, repr=False, kw_only=True)
-class TemperResult(LadderResult):
-    """Measurements of a tempering run, sorted by copy and temperature. ``LadderResult`` has more attributes.
+class TemperResult(LadderResult, place="temperature"):
+    """Measurements of a tempering run, sorted by copy and temperature.
 
     Attributes:
-        temperature: Temperatures from the lowest to the highest, in the unit of the couplings, (temperatures,).
-        energy: Totals, ``float64`` (steps, samples, copies, temperatures).
-        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, of the shape of
-            ``energy``; without copies if the lattice is not bipartite, and in older files.
+        temperature: Temperatures from the lowest to the highest, in the unit of the couplings, ``float64``
+            (temperatures,).
+        energy: Total energies in the unit of the couplings, ``float64`` (steps, samples, copies, temperatures).
+        staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, integers of the
+            shape of ``energy``; without copies if the lattice is not bipartite, and in older files.
         search: Sweeps, seconds and restarts of a search; None for other runs.
+        in_time: None; quantum runs have measurements in time.
     """
 
     job = "temper"
@@ -94,6 +97,14 @@ class TemperResult(LadderResult):
     @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins)
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        found = super()._findings if self.search is None else {}
+        if self.best_energy is None:
+            return found
+        met = "" if self.search is None else self.search.verdict(self.model, self.best_energy.min(axis=1))
+        return found | ({"target": met} if met else {}) | {"best": lowest_in_words(self.model, self.best_energy)}
 
     def u_kn(self, sample: int = 0) -> tuple[Floats, Integers]:
         """Reduced energies E_n / T_k of the series of a disorder sample, as ``pymbar.MBAR`` takes them.

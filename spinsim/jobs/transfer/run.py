@@ -89,20 +89,22 @@ class TransferResult(Strips):
 
     Attributes:
         model: One layer.
-        k: 1 / T, the factor of the couplings of the layer, (points,).
+        k: 1 / T, the factor of the couplings of the layer, in 1 / unit of the couplings, ``float64`` (points,).
         k_time: Coupling between layers, without unit, (points,).
         sectors: ``even`` and ``odd`` under the flip of all spins, or one of them; ``all`` in a field.
-        levels: ln of the eigenvalues, (samples, points, sectors, levels).
+        levels: ln of the eigenvalues, ``float64`` (samples, points, sectors, levels).
         residual: |T x - lambda x| / lambda, of the shape of ``levels``, also for levels that did not converge. NaN if
             no vector was found.
         correlation_length: 1 / ln(lambda_0 / lambda) in layers, of the shape of ``levels``.
-        gap: ln of the ratio of the two largest eigenvalues of all sectors, (samples, points).
+        gap: ln of the ratio of the two largest eigenvalues of all sectors, in 1 / layers, (samples, points).
         free_energy_per_site: -ln(lambda_0) / (N k) in the unit of the couplings, (samples, points).
         energy_per_site: Energy per site in the unit of the couplings, (samples, points).
-        products: Number of products with the transfer matrix, (samples, points, sectors).
-        sigma: <0| s_i |level>, (samples, points, levels, sites).
+        products: Number of products with the transfer matrix, ``int64`` (samples, points, sectors).
+        sigma: <0| s_i |level>, (samples, points, levels, sites), without unit.
         sigma_sigma: <0| s_i s_j |level>, (samples, points, levels, bonds).
         record: The whole run as named arrays, as stored in its file.
+        job: Name of the job, the command that makes such runs.
+        series_group: Group of ``record`` that has the levels.
     """
 
     job = "transfer"
@@ -144,7 +146,8 @@ class TransferResult(Strips):
     def in_noise(self) -> npt.NDArray[np.bool_]:
         """Mask of the correlation lengths that rounding or incomplete convergence may have changed by more than 1 %.
 
-        The error of an eigenvalue is at most its residual, and at most residual^2 / distance to the next of its sector.
+        The mask is of the shape of ``correlation_length``. The error of an eigenvalue is at most its residual, and at
+        most residual^2 / distance to the next of its sector.
         """
         off = np.nan_to_num(self.residual)
         if self.levels.shape[-1] > 1:
@@ -170,12 +173,28 @@ class TransferResult(Strips):
 
     @property
     def _run_facts(self) -> dict[str, str]:
+        known = self.k[np.isfinite(self.k)]
+        ends = f"from k = {known.min():.6g} to {known.max():.6g}" if known.size > 1 else ""
+        at = f" k = {known[0]:.6g}" if known.size == 1 else ""
         return {
-            "couplings": count(len(self.k), "coupling"),
+            "couplings": f"{count(len(self.k), 'coupling')}{at} {ends}".strip(),
             "sectors": " and ".join(self.sectors),
             "levels": count(self.levels.shape[-1], "level"),
             "rows": f"{int(self.there.sum())} of {count(self.planned_rows, 'row')}",
         }
+
+    @property
+    def _findings(self) -> dict[str, str]:
+        lengths = np.where(self.in_noise, np.nan, self.correlation_length)
+        found = {}
+        if np.isfinite(lengths).any():
+            sample, point, *_ = np.unravel_index(np.nanargmax(lengths), lengths.shape)
+            found = {"length": f"longest correlation length {np.nanmax(lengths):.6g} layers"}
+            where = [f"k = {self.k[point]:.6g}"] * (len(self.k) > 1) + [f"sample {sample}"] * (len(lengths) > 1)
+            found["length"] += f" at {', '.join(where)}" if where else ""
+        lacking = int(self.incomplete.sum())
+        levels = f"{count(lacking, 'row')} with levels that did not converge" if lacking else "all levels converged"
+        return found | ({"convergence": levels} if self.there.any() else {})
 
 
 def read(record: Record, model: Ising) -> TransferResult:

@@ -226,6 +226,9 @@ class FortuinKasteleyn:
             for device, module in (("cpu", "lattice"), ("cuda", "lattice_cuda"))
         }
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def apply(self, batch: Batch) -> None:
         """Flip clusters of all replicas."""
         samples, replicas, _ = batch.spins.shape
