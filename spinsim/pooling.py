@@ -135,7 +135,7 @@ class Pool(NamedTuple):
 
     runs: int
     files: str  # their names, as far as they are known
-    seeds: tuple[str, str]  # of the dynamics and of the disorder
+    seeds: tuple[str | None, str | None]  # of the dynamics and of the disorder; None if there are none
     sweeps: str  # of a run on a ladder; empty for other jobs
     difference: str  # a sentence on lengths that differ, empty where none does
 
@@ -153,7 +153,8 @@ def pool_of(result: Result) -> Pool | None:
     difference = f"The pooled runs differ in {' and '.join(apart)}, {allowed}" if apart else ""
     files = list(dict.fromkeys(values["file"]))
     named = "" if not files else enumerated(files, "and") if len(files) <= _MOST_NAMED else f"{files[0]} to {files[-1]}"
-    seeds = _in_words(values["seed"]), _in_words(values["disorder_seed"])
+    of_disorder = values["disorder_seed"] if _is_random(result) else []
+    seeds = _in_words(values["seed"]) or None, _in_words(of_disorder) or None
     return Pool(len(runs), named, seeds, _in_words(values["sweeps"]), difference)
 
 

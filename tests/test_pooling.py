@@ -246,13 +246,13 @@ def test_a_pooled_file_is_shown_as_the_pool_that_it_is(tmp_path: Path, capsys, m
     shown = run(capsys, monkeypatch, "show", "two.h5").out.splitlines()
     rows = {line[:15].strip(): line[15:] for line in shown if line[:1] != " "}
     assert rows["Pooled"] == "2 runs: 0.h5 and 1.h5"
-    assert rows["Seeds"] == "0 and 1; 0 and 1 of the disorder"
+    assert rows["Seeds"] == "0 and 1, 0 and 1 of the disorder"
     assert rows["Progress"] == f"1000 sweeps each, begun {runs[0].attributes['created']}"
     assert rows["State"] == f"finished {max(run.attributes['finished'] for run in runs[:2])}"
     assert "Command" not in rows
     ss.pool([f"{k}.h5" for k in range(7)]).save("all.h5")
     assert "7 runs: 0.h5 to 6.h5" in run(capsys, monkeypatch, "show", "all.h5").out
-    assert "Seeds          0 to 6; 0 to 6 of the disorder" in run(capsys, monkeypatch, "show", "all.h5").out
+    assert "Seeds          0 to 6, 0 to 6 of the disorder" in run(capsys, monkeypatch, "show", "all.h5").out
     assert ss.pool(runs[:2]).attributes["config_sha256"] == whole.attributes["config_sha256"]
 
 

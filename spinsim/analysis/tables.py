@@ -418,8 +418,8 @@ def printed_table(
         )
     if (longest < _NEAR_FLOOR * averages.every).any():
         lines += wrapped(
-            f"autocorrelation time. Its floor is half the interval of measurements, {averages.every / 2:g} sweeps: "
-            "values near it belong to independent measurements.",
+            f"autocorrelation time. Its floor is half of {count(averages.every, 'sweep')}, the interval of "
+            "measurements: values near it belong to independent measurements.",
             f"{_TAU}: ",
         )
     return lines

@@ -52,8 +52,7 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
     attributes, model = result.attributes, result.model
     pool = pool_of(result)
     seed, of_disorder = seeds_of(result.config) if pool is None else pool.seeds
-    seeds = [] if seed in (None, "") else [f"{seed}"]
-    seeds += [] if of_disorder in (None, "") else [f"{of_disorder} of the disorder"]
+    seeds = [f"{seed}"] * (seed is not None) + [f"{of_disorder} of the disorder"] * (of_disorder is not None)
     rows: list[Row | str] = [
         f"{path}: {attributes['job']} of {model.name}",
         Row("Model", note=size),
@@ -62,7 +61,7 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
         *([] if pool is None else pool_rows(pool)),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
         Row("State", state),
-        *([Row("Seed" if pool is None else "Seeds", "; ".join(seeds))] if seeds else []),
+        *([Row("Seed" if pool is None else "Seeds", ", ".join(seeds))] if seeds else []),
         *([Row("Command", attributes["command"])] if "command" in attributes else []),
         Row("Identity", attributes["config_sha256"]),
     ]

@@ -67,8 +67,8 @@ def test_a_table_leads_with_what_matters_and_has_units() -> None:
     result = ss.temper(ss.EdwardsAnderson(ss.square(4), seed=1), [0.9, 1.4, 2.0], sweeps=160, thermalize=4)
     table = ss.table(result)
     assert list(table.columns[:7]) == [
-        "temperature", "energy_per_site", "energy_per_site_error", "specific_heat", "specific_heat_error",
-        "binder_cumulant", "binder_cumulant_error",
+        "temperature", "energy_per_site", "energy_per_site_error", "overlap_squared", "overlap_squared_error",
+        "overlap_binder_cumulant", "overlap_binder_cumulant_error",
     ]  # fmt: skip
     assert table.columns[-1].endswith("_trusted")
     units = table.attrs["units"]
