@@ -305,7 +305,10 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
     """The term of each bond, ``uint8`` (bonds,), or None where there is one term."""
     if terms is None:
         return None
-    given: npt.NDArray[Any] = np.asarray(terms)
+    try:
+        given: npt.NDArray[Any] = np.asarray(terms)
+    except ValueError as error:  # lists of several lengths
+        raise InputError("terms has the wrong type: give whole numbers, one for each bond") from error
     if given.shape != (bonds,) or given.dtype.kind not in "iub":
         raise InputError(
             f"terms have shape {given.shape} and type {given.dtype}: give whole numbers of shape ({bonds},), one for "

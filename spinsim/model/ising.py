@@ -37,7 +37,7 @@ _COUPLINGS: Final = {1.0: "ferromagnet", -1.0: "antiferromagnet"}
 
 
 @public
-@judges("graph")
+@judges("graph", "terms")
 class Ising(Hamiltonian, Exchanged):
     """An Ising model on a lattice or graph, with one or more disorder samples.
 
