@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import factorial
@@ -23,6 +23,7 @@ from spinsim.inputs.numbers import finite_array, real_array
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import in_field, in_space
 from spinsim.observables.table import CROSSING, LABELS
+from spinsim.result import Run, as_result, runs_in
 
 RESAMPLES: Final = 500  # errors to 3 %
 FEW_MISSING: Final = 0.05  # share of resamples without a crossing up to which there is no caution
@@ -179,7 +180,7 @@ class Comparison:
 
 @public
 def compare_sizes(
-    results: Sequence[Tempered],
+    results: Iterable[Run],
     observable: str | None = None,
     near: float | None = None,
     summaries: Sequence[Summary] | None = None,
@@ -187,7 +188,7 @@ def compare_sizes(
     """Curves of several sizes and the crossings of each pair, for all estimates that the runs share.
 
     Args:
-        results: Runs of one lattice in different sizes, two or more.
+        results: Results or files of one lattice in different sizes, two or more.
         observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose cumulants and correlation
             lengths are compared; by default the ``order_parameter``.
         near: The crossing nearest to this temperature is taken where curves cross more than once.
@@ -202,11 +203,12 @@ def compare_sizes(
         InputError: for fewer than two sizes, equal ones and different models, an unknown observable, overlaps of a run
             with one copy, and runs too short to analyse.
     """
-    order = sorted(range(len(results)), key=lambda k: sites_of_space(results[k].model))
-    ordered = [results[k] for k in order]
+    given = [as_result(run) for run in runs_in(results)]
+    order = sorted(range(len(given)), key=lambda k: sites_of_space(given[k].model))
+    ordered = [given[k] for k in order]
     check_sizes(ordered)
     names = CROSSING[_check_observable(ordered, observable)]
-    of_each = [summarize(results[k]) if summaries is None else summaries[k] for k in order]
+    of_each = [summarize(given[k]) if summaries is None else summaries[k] for k in order]
     resamples = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(ordered)]
     comparisons = []
     for name in names:

@@ -76,7 +76,7 @@ def plot(
 
     Files that differ only in seeds, disorder, sweeps and thermalize are drawn as one run of all their samples.
 
-    The caption of a figure is a text file of the same name in the same folder: a description and the verdicts.
+    The caption of a figure is a text file of the same name in the same folder; for some figures it has the verdict.
     """
     from spinsim.analysis.figures import FORMATS, STYLES, save_figures
     from spinsim.machine.files import check_output

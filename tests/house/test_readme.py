@@ -26,6 +26,7 @@ INSTALLING = "python -m pip"
 SHORTER = {
     "README.md": {
         "--sweeps 20000": "--sweeps 4000",
+        "samples=64": "samples=8",
     },
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",

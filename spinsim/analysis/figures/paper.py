@@ -83,7 +83,7 @@ _FORMULAS: Final[dict[str, str | Callable[[re.Match[str]], str]]] = {
     r"\bq\^2": r"$q^2$",
     r"\b(Gamma|beta)(?= = )": r"\\\1",
     r"(\\?\b\w+ = -?\d+(\.\d+)?(\([\d.]+\))?)": r"$\1$",
-    "%": r"\\\\%",
+    "%": r"\\%",
     r"\b\d+( x \d+)+\b": lambda match: curve_label(match[0]),
 }
 """Patterns of formulas in plain text."""
