@@ -131,7 +131,8 @@ class Exchanged(Described):
             name: Short name for files and figures.
 
         Raises:
-            InputError: for edges of other lengths, loops, and values that are not finite numbers.
+            InputError: for edges of other lengths, values that are not finite numbers, and couplings
+                of a site with itself. (A loop of a MaxCut instance is never cut and left out.)
 
         Examples:
             >>> edges = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]
@@ -333,7 +334,10 @@ def _of_edges(edges: Any, maxcut: bool, name: str) -> Quadratic:
         if len(ends) not in (2, 3):
             raise InputError(f"edge {shown(edge)} is no edge: give (u, v) or (u, v, value)")
         if ends[0] == ends[1]:
-            raise InputError(f"an edge joins {shown(ends[0])} to itself: remove it, s s = 1 is a constant")
+            if not maxcut:
+                raise InputError(f"an edge joins {shown(ends[0])} to itself: remove it, s s = 1 is a constant")
+            site_of(known, ends[0])  # no cut has it
+            continue
         terms.append((site_of(known, ends[0]), site_of(known, ends[1])))
         values.append(0.0 + _signs(maxcut, SPIN)[1] * number_in(ends[2] if len(ends) == 3 else 1.0, "edge", ends[:2]))
     return _from_terms(known, terms, values, vartype=SPIN, is_maxcut=maxcut, name=name)

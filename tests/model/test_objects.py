@@ -232,6 +232,12 @@ def test_edges_of_a_table_or_a_list_are_a_graph() -> None:
     assert ss.Ising.from_edges([(0, 1), (1, 2)]).to_bqm() == ss.Ising.from_edges([(0, 1, 1.0), (1, 2, 1.0)]).to_bqm()
 
 
+def test_loops_of_a_maxcut_instance_are_never_cut() -> None:
+    model = ss.Ising.from_edges([("a", "a", 5), ("a", "b", 2), ("c", "c", 1)], maxcut=True)
+    best = ss.anneal(model, replicas=4).best
+    assert (best.cut, best.labels) == (2, ("a", "b", "c"))
+
+
 @pytest.mark.parametrize(
     ("edges", "words"),
     [
