@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from spinsim import sampling as sampling
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
+    from spinsim.analysis.scaling import collapse as collapse
+    from spinsim.analysis.scaling import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
@@ -70,6 +72,7 @@ __version__ = "1.0.0"
 _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
     "analysis.onsager": ["onsager"],
+    "analysis.scaling": ["collapse", "quotients"],
     "analysis.sizes": ["compare_sizes"],
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],

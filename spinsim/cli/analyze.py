@@ -57,6 +57,14 @@ def analyze(
             help="Measure again from the spins of --save-configurations. The file's /summary does not change.",
         ),
     ] = False,
+    scaling: Annotated[
+        bool,
+        Flag(
+            "--scaling",
+            help="Finite-size scaling of several sizes instead: critical point and exponents from data collapse and "
+            "from quotients, with errors.",
+        ),
+    ] = False,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -94,6 +102,9 @@ def analyze(
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
+    if scaling:
+        _tell([_scaling([result for _, result in runs], csv or reweight)], as_json)
+        return
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if reweight:
         reweightings = [_reweighted(result, reweight) for result in results]
@@ -116,6 +127,15 @@ def analyze(
                 reports[k] = reports[k].with_note(_write_summary(of[0], result, summaries[k]))
         reports += _together(results, summaries, choose)
     _tell(reports, as_json)
+
+
+def _scaling(results: list[Any], others: object) -> Report:
+    """Return the report on the finite-size scaling of runs."""
+    from spinsim.analysis.scaling import scaling_report
+
+    if others:
+        raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")
+    return scaling_report(results)
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

@@ -131,8 +131,8 @@ class Exchanged(Described):
             name: Short name for files and figures.
 
         Raises:
-            InputError: for edges of other lengths, values that are not finite numbers, and couplings
-                of a site with itself. (A loop of a MaxCut instance is never cut and left out.)
+            InputError: for edges of other lengths, values that are not finite numbers, and
+                couplings of a site with itself. Loops of a MaxCut instance are left out.
 
         Examples:
             >>> edges = [("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]
