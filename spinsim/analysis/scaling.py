@@ -226,13 +226,18 @@ def collapse(
         near: A guess of x_c.
         smallest: Smaller sizes are left out.
 
+    Returns:
+        The fit, a ``Collapse``: ``critical``, ``nu`` and ``power`` with ``critical_error``, ``nu_error`` and
+            ``power_error``, ``chi2``, ``freedom``, ``probability``, and ``scaled(points)`` of each of its ``points``.
+
     Raises:
         InputError: for fewer than two sizes, an unknown average, and too few points.
 
     Examples:
-        >>> runs = [ss.temper(ss.Ising(ss.square(L)), "2.2:2.34:12", 20_000) for L in (8, 16, 24)]
+        >>> runs = [ss.temper(ss.Ising(ss.square(L)), "2.1:2.4:8", 4000) for L in (4, 8)]
         >>> found = ss.collapse(runs, "binder_cumulant")
-        >>> found.critical, found.nu  # near 2.269 and 1
+        >>> round(found.critical, 1), found.freedom
+        (2.2, 9)
     """
     results = _ordered(runs, smallest)
     name = y or LENGTH.get(order_parameter(results), "binder_cumulant")
@@ -311,6 +316,9 @@ def quotients(runs: Iterable[Run], *names: str, near: float | None = None) -> li
         runs: Results or files of one model in two sizes or more.
         names: Averages whose powers of L are found; by default the susceptibility of the order parameter.
         near: The crossing nearest to this value, where there are several.
+
+    Returns:
+        A ``Quotient`` for each pair: ``sides``, ``crossing``, ``nu``, ``powers``, their errors and ``eta``.
 
     Raises:
         InputError: for fewer than two sizes, and runs without xi / L or without such an average.
