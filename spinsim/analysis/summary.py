@@ -200,8 +200,8 @@ def few_samples(samples: int) -> list[str]:
         ]
     known, covered = 1 / np.sqrt(2 * (samples - 1)), 1 - 2 * student_tail(samples - 1, 1)
     return [
-        f"Errors over {samples} samples are known to {known:.0%} of themselves, so that one covers {covered:.0%} and "
-        f"not 68 %, by Student's t; {FEW_SAMPLES} or more would do."
+        f"Errors over {samples} samples are uncertain by {known:.0%}: one error covers {covered:.0%} of cases instead "
+        f"of 68 %, by Student's t; take {FEW_SAMPLES} samples or more."
     ]
 
 

@@ -69,7 +69,7 @@ Given = dict[str, Any]
 AsJson = Annotated[bool, Flag("--json", help="The summary as one JSON object.")]
 AsJsonOfFiles = Annotated[bool, Flag("--json", help="Print one JSON object, a list of them for several files.")]
 DryRun = Annotated[
-    bool, Flag("--dry-run", help="Say how long the run will take and how large its file will be, alone.")
+    bool, Flag("--dry-run", help="Only print how long the run will take and how large its file will be.")
 ]
 
 

@@ -108,7 +108,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
     if as_json:
         say_json(report.numbers)
     elif not quiet:
-        done = [] if ran else ["This very run is finished already; nothing was done again."]
+        done = [] if ran else ["This run is already finished; nothing was computed."]
         where = [f"Results  {plan.path}", f"Next     spinsim show {quoted(plan.path)}"]
         following = [f"         {command}" for command in report.next_commands]
         verdict = [report.verdict] if report.verdict else []

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from spinsim import rng
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import judges, public
-from spinsim.inputs.texts import as_seed, beyond_ising
+from spinsim.inputs.texts import as_seed, beyond_ising, shown
 from spinsim.model.couplings import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows, relative_change, round_to
 from spinsim.model.graph import Graph, along_axes, terms_along
 from spinsim.model.ising import Ising
@@ -66,7 +66,7 @@ def EdwardsAnderson(  # noqa: N802  (it reads as the model's name)
         (16, 192)
     """
     if not isinstance(lattice, Lattice):
-        raise WrongTypeError(f"a {type(lattice).__name__} is no lattice: give one such as ss.cubic(8)")
+        raise WrongTypeError(f"{shown(lattice)} is no lattice: give one such as ss.cubic(8)")
     if not isinstance(couplings, str):
         raise WrongTypeError("couplings are not pm-j or gaussian: give your own to ss.Ising(lattice, couplings)")
     if couplings not in RANDOM_KINDS:

@@ -355,8 +355,8 @@ def check_model(model: Any) -> Ising:
     makers = {"to_numpy_vectors": "from_bqm", "adjacency": "from_networkx", "keys": "from_qubo", "dtype": "from_matrix"}
     maker = next((f"ss.Ising.{makers[name]} of it" for name in makers if hasattr(model, name)), None)
     raise WrongTypeError(
-        f"a {type(model).__name__} is no model: give {maker or 'one such as ss.Ising(ss.square(8))'} or "
-        "ss.read_instance(path)"
+        f"an object of type {type(model).__name__} is no model: give "
+        f"{maker or 'one such as ss.Ising(ss.square(8))'} or ss.read_instance(path)"
     )
 
 
@@ -366,7 +366,7 @@ def check_graph(graph: Any) -> Graph:
     if isinstance(graph, Graph):
         return graph
     raise WrongTypeError(
-        f"a {type(graph).__name__} is no lattice and no graph: give one such as ss.square(8), or "
+        f"an object of type {type(graph).__name__} is no lattice and no graph: give one such as ss.square(8), or "
         "ss.Graph(sites, edges) with edges of shape (bonds, 2) and the couplings of these bonds"
     )
 

@@ -58,7 +58,7 @@ def test_samples_that_do_not_differ_have_no_error_and_few_are_named() -> None:
     found = summarize(result)
     assert not found.estimates["energy_per_site"].trusted.any()
     assert found.estimates["abs_magnetization"].trusted.all()
-    assert found.notes[0].startswith("Errors over 5 samples are known to 35% of themselves")
+    assert found.notes[0].startswith("Errors over 5 samples are uncertain by 35%")
 
 
 def in_field(copies: int, side: int = 4, glass: bool = True) -> ss.TemperResult:

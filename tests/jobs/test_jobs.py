@@ -46,7 +46,7 @@ def test_one_line_in_the_list_makes_a_job_known(file, known, capsys, monkeypatch
     assert run(capsys, monkeypatch, "check", file).out == f"{file}: whole, finished: 5 rows\n"
     again = run(capsys, monkeypatch, "resume", file)
     assert again.status == 0
-    assert "finished already" in again.out
+    assert "already finished" in again.out
     result = ss.load(file)
     assert "5 times, seed 1, disorder seed 0, finished" in repr(result)
     numbers = json.loads(run(capsys, monkeypatch, "show", file, "--json").out)

@@ -174,7 +174,7 @@ def test_a_search_that_met_its_target_is_done(tmp_path: Path, capsys, monkeypatc
         for longer in (["resume", name, "--time-limit", "90"], [*line, "--time-limit", "90"]):
             told = run(capsys, monkeypatch, *longer)
             assert told.status == 0
-            assert "finished already" in told.out
+            assert "already finished" in told.out
             assert told.out.splitlines()[-1].startswith("target 126 met after ")
         assert Path(name).read_bytes() == before
     assert "checkpoint" not in h5py.File("a.h5")

@@ -153,8 +153,8 @@ def test_numbers_and_objects_that_are_none_are_refused_in_a_sentence():
         (lambda: text_of([ss.Wolff()]), r"moves are pairs of a move and its sweeps apart: give such as \[\(ss"),
         (lambda: ss.read_instance(None), "path = None has the wrong type: give a string or a path"),
         (lambda: ss.load(None), "path = None has the wrong type"),
-        (lambda: ss.anneal({(0, 1): 1}), "a dict is no model: give ss.Ising.from_qubo of it"),
-        (lambda: ss.anneal(np.eye(3)), "a ndarray is no model: give ss.Ising.from_matrix of it"),
+        (lambda: ss.anneal({(0, 1): 1}), "an object of type dict is no model: give ss.Ising.from_qubo of it"),
+        (lambda: ss.anneal(np.eye(3)), "an object of type ndarray is no model: give ss.Ising.from_matrix of it"),
         (lambda: ss.anneal(ss.Ising(square), target=True), "target = True has the wrong type"),
         (lambda: ss.anneal(ss.Ising(square), populations=1, start=start), "do not go with given spins"),
     ):

@@ -66,7 +66,7 @@ def test_a_batch_script(tmp_path: Path, start: Start, script: str) -> None:
     second = start(SHORT.replace(" --quiet", ""))
     out, err = second.communicate(timeout=100)
     assert (second.returncode, err) == (0, "")
-    assert "finished already" in out
+    assert "already finished" in out
     assert ss.load(tmp_path / "run.h5").finished
     other = start(SHORT.replace("--size 4", "--size 6"))
     _, err = other.communicate(timeout=100)

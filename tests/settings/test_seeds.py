@@ -85,7 +85,7 @@ def test_a_command_with_random_seeds_says_them_and_goes_on_when_it_is_repeated(
     words += ["--seed", RANDOM, "--disorder-seed", RANDOM]
     assert command(*words).status == 0
     seeds = ss.load(path).config
-    assert "finished already" in command(*words).out
+    assert "already finished" in command(*words).out
     told = command("show", path).out
     assert f"Seed           {seeds['run']['seed']}, {seeds['model']['disorder_seed']} of the disorder" in told
     one_sentence(command("anneal", "--seed", "fresh"), "give digits such as 7, or random")

@@ -123,7 +123,7 @@ def test_an_analysis_of_part_of_a_run_is_forgotten(do, capsys, monkeypatch) -> N
 def test_a_finished_run_is_left_alone(do, capsys, monkeypatch) -> None:
     path = do(GAUSSIAN, "a.h5")
     before = path.read_bytes()
-    assert "finished already" in run(capsys, monkeypatch, "resume", path).out
+    assert "already finished" in run(capsys, monkeypatch, "resume", path).out
     assert path.read_bytes() == before
 
 
@@ -202,7 +202,7 @@ def test_a_run_in_memory_that_was_saved_is_extended_from_its_beginning(tmp_path,
     """It has no checkpoint, and its seed says all that it did."""
     model = ss.EdwardsAnderson(ss.square(4), samples=2, seed=3)
     path = ss.temper(model, [1.0, 2.0], sweeps=40, thermalize=5).save(tmp_path / "c.h5")
-    assert "finished already" in run(capsys, monkeypatch, "resume", path).out
+    assert "already finished" in run(capsys, monkeypatch, "resume", path).out
     found, whole = ss.resume(path, sweeps=80), ss.temper(model, [1.0, 2.0], sweeps=80, thermalize=5)
     for name in ("energy", "overlap", "permutation", "attempts", "accepts", "round_trips", "best_energy", "best_spins"):
         np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))

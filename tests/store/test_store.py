@@ -163,7 +163,7 @@ def test_a_finished_file_stays_as_it_is(do, capsys, monkeypatch) -> None:
     before, changed = path.read_bytes(), path.stat().st_mtime_ns
     outcome = run(capsys, monkeypatch, *COMMAND.split())
     assert outcome.status == 0
-    assert "finished already" in outcome.out
+    assert "already finished" in outcome.out
     do(f"{COMMAND} --threads 2 --quiet")
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, changed)
     assert [p.name for p in path.parent.iterdir()] == [path.name]

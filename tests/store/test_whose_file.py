@@ -129,7 +129,7 @@ def test_a_run_that_was_made_longer_is_known_by_every_command(spin, tmp_path) ->
     assert spin(f"resume {path} --sweeps 600 --quiet").status == 0
     before = path.read_bytes()
     for line in (TEMPER, longer, longest, f"{longer} --out {path}"):
-        assert "finished already" in spin(line.replace(" --quiet", "")).out
+        assert "already finished" in spin(line.replace(" --quiet", "")).out
     assert list((tmp_path / "runs").iterdir()) == [path]
     assert path.read_bytes() == before
     shown = spin(f"show {path}").out
