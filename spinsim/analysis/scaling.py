@@ -24,6 +24,7 @@ from scipy.stats import chi2 as chi_squared
 
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.sizes import RESAMPLES, check_sizes, crossing, order_parameter, sites_of_space
+from spinsim.analysis.statistics import statistics_of
 from spinsim.analysis.summary import observables_of, resampled
 from spinsim.analysis.tables import Report, Row, in_columns, unprinted, with_error
 from spinsim.errors import InputError
@@ -51,7 +52,7 @@ class Points(NamedTuple):
     x: Array  # (points,)
     y: Array  # (points,)
     covariance: Array  # of y, (points, points)
-    resamples: float  # from which the covariance was estimated; infinite if it is known
+    entries: float  # independent samples or stretches of time behind the covariance; infinite if it is known
 
 
 @dataclass(frozen=True)
@@ -129,15 +130,18 @@ class _Model:
 
 
 def _whitener(points: Points) -> Array:
-    """Matrix W with W' W the inverse of the covariance, corrected for its estimate from a number of resamples."""
+    """Matrix W with W' W the inverse of the covariance, corrected for its estimate from a number of entries."""
     scale = np.sqrt(np.diag(points.covariance))
     if not np.all(scale > 0):
         raise InputError("some averages have an error of 0: leave out the temperatures where nothing fluctuates")
     values, vectors = np.linalg.eigh(points.covariance / np.outer(scale, scale))
     kept = values > _SMALLEST * values.max()
-    shrunk = max(0.0, 1 - (len(scale) + 1) / (points.resamples - 1))  # Hartlap et al., eq. (17)
+    shrunk = max(0.0, 1 - (len(scale) + 1) / (points.entries - 1))  # Hartlap et al., eq. (17)
     if shrunk == 0:
-        raise InputError(f"{len(scale)} points are too many for {points.resamples:g} resamples: give fewer")
+        raise InputError(
+            f"L = {points.side:g} has {len(scale)} points, too many for the covariance of {points.entries:g} samples "
+            "or stretches of time: give a narrower window, fewer temperatures, or more samples or sweeps"
+        )
     return np.asarray(np.sqrt(shrunk / values[kept])[:, None] * vectors[:, kept].T / scale)
 
 
@@ -248,11 +252,20 @@ def collapse(
         curves = resampled(result, RESAMPLES, seed)
         if name not in curves:
             raise InputError(f"the runs have no average {name!r}: choose {either(tuple(curves))}")
-        points.append(_points(_side(result), result.axis.values, curves[name], window))
+        points.append(_points(_side(result), result.axis.values, curves[name], window, _entries(result, name)))
     return fit_collapse(points, name, degree, held, near)
 
 
-def _points(side: float, x: Array, rows: Array, window: Sequence[float] | None) -> Points:
+def _entries(result: Tempered, name: str) -> int:
+    """Number of independent entries behind an average; of an observable of your own the samples, or the copies."""
+    statistics = statistics_of(result)
+    one = next((one for one in statistics.records if one.name == name), None)
+    if one is None:
+        return max(statistics.samples, statistics.run.reduced.copies)
+    return statistics.entries_behind(one)
+
+
+def _points(side: float, x: Array, rows: Array, window: Sequence[float] | None, entries: int) -> Points:
     """Points of one size from curves with resamples, (1 + resamples, points)."""
     inside = np.isfinite(rows).all(axis=0)
     if window is not None:
@@ -261,7 +274,7 @@ def _points(side: float, x: Array, rows: Array, window: Sequence[float] | None) 
     if inside.sum() < 2:
         raise InputError(f"L = {side:g} has {int(inside.sum())} points in the window: give a wider one")
     covariance = np.atleast_2d(np.cov(rows[1:, inside], rowvar=False))
-    return Points(side, x[inside], rows[0, inside], covariance, len(rows) - 1)
+    return Points(side, x[inside], rows[0, inside], covariance, min(entries, len(rows) - 1))
 
 
 def _ordered(runs: Iterable[Run], smallest: float) -> list[Tempered]:

@@ -263,6 +263,13 @@ class Statistics:
         merge, factor = (np.array([getattr(self.chain(name), part)[0] for name in series]) for part in _OF_BLOCKS)
         return of_merges(merge, find), factor
 
+    def entries_behind(self, one: Observable) -> int:
+        """Return the number of independent entries, samples or stretches of time, of an observable's resamples."""
+        if self.samples > 1:
+            return self.samples
+        merge = int(np.max(getattr(self.chain(one.series), _OF_BLOCKS[0])[0]))
+        return len(self.entries(one.moments, merge))
+
     def late_means(self, name: str) -> Array:
         """Return averages of a moment over the last bin of each run, (samples, temperatures)."""
         return self.over_runs(self.of_runs(lambda run: np.asarray(run.bin_means(term_name(name))[-1])))

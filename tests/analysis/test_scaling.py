@@ -58,7 +58,7 @@ def test_sizes_lie_on_one_curve_when_scaled() -> None:
 def test_a_covariance_that_was_estimated_widens_errors() -> None:
     points = made(2, 0.0)
     known = fit_collapse(points, degree=3)
-    few = fit_collapse([one._replace(resamples=40.0) for one in points], degree=3)
+    few = fit_collapse([one._replace(entries=40.0) for one in points], degree=3)
     assert few.nu_error == pytest.approx(known.nu_error / np.sqrt(1 - 10 / 39), rel=1e-3)
     assert few.chi2 < known.chi2
 
@@ -67,7 +67,10 @@ def test_a_covariance_that_was_estimated_widens_errors() -> None:
     ("change", "words"),
     [
         (lambda points: points[:1], "a collapse needs two sizes or more"),
-        (lambda points: [one._replace(resamples=9.0) for one in points], "9 points are too many for 9 resamples"),
+        (
+            lambda points: [one._replace(entries=9.0) for one in points],
+            "L = 8 has 9 points, too many for the covariance of 9",
+        ),
         (lambda points: [one._replace(covariance=0 * one.covariance) for one in points], "an error of 0"),
         (
             lambda points: [Points(one.side, one.x[:2], one.y[:2], one.covariance[:2, :2], 500) for one in points[:3]],
