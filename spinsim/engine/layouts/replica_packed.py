@@ -138,16 +138,20 @@ def full_add(a, b, c):  # type: ignore[no-untyped-def]
 @part
 def add_four(x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     """Return three bit planes of 1 plus the number of bits set among four (degree 4 padded to 6)."""
+    # x0 + x1 + x2 + x3 = (low) + 2 (carry_a + d), from a full adder and a half adder.
     sum_a, carry_a = full_add(x0, x1, x2)
     low, d = sum_a ^ x3, sum_a & x3
+    # One of the two phantom bonds is unsatisfied. Adding 1 inverts the low bit and carries where it was 1.
     return ~low, carry_a ^ d ^ low, (carry_a & d) | (low & (carry_a ^ d))
 
 
 @part
 def add_six(x0, x1, x2, x3, x4, x5):  # type: ignore[no-untyped-def]
     """Return three bit planes of the number of bits set among six."""
+    # Two full adders, for three bits each: ones in sum_a and sum_b, twos in carry_a and carry_b.
     sum_a, carry_a = full_add(x0, x1, x2)
     sum_b, carry_b = full_add(x3, x4, x5)
+    # The twos are both carries and the carry of the two sums.
     middle, high = full_add(carry_a, carry_b, sum_a & sum_b)
     return sum_a ^ sum_b, middle, high
 
@@ -155,6 +159,7 @@ def add_six(x0, x1, x2, x3, x4, x5):  # type: ignore[no-untyped-def]
 @part
 def add_seven(x0, x1, x2, x3, x4, x5, x6):  # type: ignore[no-untyped-def]
     """Return three bit planes of the number of bits set among seven."""
+    # Three full adders for the ones, the seventh bit being the third input of the last; one for their carries.
     sum_a, carry_a = full_add(x0, x1, x2)
     sum_b, carry_b = full_add(x3, x4, x5)
     low, carry_c = full_add(sum_a, sum_b, x6)
@@ -230,11 +235,16 @@ def planes_for(additions):  # type: ignore[no-untyped-def]
 @step
 def halve(columns, depth, w):  # type: ignore[no-untyped-def]
     """Add the second half of ``columns`` columns to the first half; the sum has ``depth`` + 1 planes."""
+    # Columns of a plane, a word each; every lane has a counter in every column:
+    #
+    #     before    | one: 0 ... width - 1 | other: width ... columns - 1 |      planes 0 to depth - 1
+    #     after     | one + other          | no longer used               |      planes 0 to depth
     width = columns // 2
     for half in range(2):
         carries = w[CARRY : CARRY + width]
         for q in range(width):
             carries[q] = ZERO
+        # A full adder per plane, from the lowest; its carries wait in row CARRY for the next plane.
         for plane in range(depth):
             row = plane * ROW + half * BATCH
             first, second = w[row : row + width], w[row + width : row + columns]
@@ -243,6 +253,7 @@ def halve(columns, depth, w):  # type: ignore[no-untyped-def]
                 differ = one ^ other
                 first[q] = differ ^ carry
                 carries[q] = (one & other) | (differ & carry)
+        # The last carry is the new highest plane.
         row = depth * ROW + half * BATCH
         last = w[row : row + width]
         for q in range(width):
@@ -252,6 +263,7 @@ def halve(columns, depth, w):  # type: ignore[no-untyped-def]
 @kernel
 def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
     """Add the counters, which hold ``done`` additions, to ``totals`` (128,), and clear them."""
+    # Counter of lane l in column q: bit l % 64 of word (plane ROW + (l // 64) BATCH + q) has weight 2^plane.
     depth = planes_for(done)
     halve(64, depth, w)  # written out: loops of constant length vectorise
     halve(32, depth + 1, w)
@@ -259,6 +271,7 @@ def empty_into(totals, done, w):  # type: ignore[no-untyped-def]
     halve(8, depth + 3, w)
     halve(4, depth + 4, w)
     halve(2, depth + 5, w)
+    # All columns are now in column 0, a counter per lane: add each lane's bits with their weights.
     depth += HALVINGS
     for plane in range(depth):
         for half in range(2):
@@ -355,6 +368,12 @@ def clear_items(row, start, stop, w):  # type: ignore[no-untyped-def]
 @kernel
 def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untyped-def]
     """Add to ``totals`` (128,), for each lane, the number of unsatisfied bonds; ``negative`` is 1 where J < 0."""
+    # Bonds, row by row, n columns each; a bit is 1 if the bond is unsatisfied in the bit's lane:
+    #
+    #     ITEM            first, first + 1, ..., first + n - 1
+    #     ITEM + ROW      first + n, ...                            and so on, in ROWS rows
+    #
+    # The rows of a column are added together, to one counter per lane and column.
     w = np.zeros(WORDS, np.uint64)
     done = first = 0
     while first < edges.shape[0]:
@@ -365,6 +384,7 @@ def count_unsatisfied(state, edges, negative, totals):  # type: ignore[no-untype
             for q in range(signs.size):
                 i, j = np.uint32(ends[q, 0]), np.uint32(ends[q, 1])
                 sign = ZERO - np.uint64(signs[q])
+                # Spins that differ leave a bond of J > 0 unsatisfied, and equal spins one of J < 0.
                 w[row + q] = state[i, 0] ^ state[j, 0] ^ sign
                 w[row + BATCH + q] = state[i, 1] ^ state[j, 1] ^ sign
             clear_items(row, signs.size, n, w)

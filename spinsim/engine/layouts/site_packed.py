@@ -131,18 +131,29 @@ def fill_window(window, first, n, other, halo, colour, sides):  # type: ignore[n
 
     ``halo`` has the words before and after ``other``, (colours, words), and the bit at which the layer before begins.
     """
+    # Bits of ``flat`` are lanes of the other colour; at the ends of the lattice, layers come from the halo:
+    #
+    #     lane    start                                128 first                         stop
+    #     flat    | 1 to 64 spare lanes | layer before | lanes of n groups | layer after |
+    #             |<---------- WORD margin ----------->|
+    #
+    #     window  | even words of flat | odd words of flat | flat, as long as both |
     _, layer, lanes = lanes_of(sides)
     halves, margin = window.size // 4, layer // WORD + 1
     flat = window[2 * halves :]
     start = 2 * WORD * first - WORD * margin  # first lane of the window
     stop = min(2 * WORD * (first + n), lanes) + layer
+    # Whole words within the lattice.
     low, high = max(start, 0) // WORD, (min(stop, lanes) + WORD - 1) // WORD
     flat[low - start // WORD : high - start // WORD] = other[low:high]
+    # Before lane 0: the end of the layer before, from the halo.
     if start < 0:
         begin = max(start, -layer)
         copy_bits(-begin, halo[0][colour], halo[2] + layer + begin, flat, begin - start)
+    # After the last lane: the beginning of the layer after.
     if stop > lanes:
         copy_bits(stop - lanes, halo[1][colour], 0, flat, lanes - start)
+    # Half 0 of all groups becomes contiguous, and half 1 too.
     even, odd = window[:halves], window[halves : 2 * halves]
     for k in range(halves):
         even[k], odd[k] = flat[2 * k], flat[2 * k + 1]
@@ -159,6 +170,10 @@ def words_from(window, word, n):  # type: ignore[no-untyped-def]
 @part
 def near(row, n, window, at, w):  # type: ignore[no-untyped-def]
     """Copy the lanes of a window from bit ``at`` on into a row of scratch."""
+    # 64 lanes from bit ``down`` of a word on are the top of this word and the bottom of the next one:
+    #
+    #     word          | 63 ... down | down - 1 ... 0 |    >> down
+    #     word + 1      | 63 ... down | down - 1 ... 0 |    << (64 - down), as two shifts: a shift by 64 is undefined
     down = np.uint64(at % WORD)
     up = np.uint64(WORD - 1) - down
     for half in range(2):
@@ -186,9 +201,11 @@ def near_of_two(row, n, window, at, there, mask, m, w):  # type: ignore[no-untyp
 @part
 def near_in_row(n, window, at, width, flip, masks, m, w):  # type: ignore[no-untyped-def]
     """Fill slot 3: the lane after, or the lane before where x is even, with rows as rings."""
+    # After: at + 1, but the last site of a row takes the first. Before: at - 1, but the first takes the last.
     near_of_two(NEAR + 3 * ROW, n, window, at + 1, at + 1 - width, masks[2], m, w)
     near_of_two(NEAR + 4 * ROW, n, window, at - 1, at - 1 + width, masks[1], m, w)
     for half in range(2):
+        # Sites at odd x take the lane after. Colours alternate, so colour 1 uses the complement of the mask.
         odd = masks[0, half, m : m + n]
         for q in range(n):
             e = half * BATCH + q
@@ -200,14 +217,19 @@ def gather_near(colour, n, window, at, sides, masks, m, w):  # type: ignore[no-u
     """Fill the slots with the neighbours' words of n groups, which begin at bit ``at`` of the window."""
     width, height, depth = sides
     plane = width * height
+    # Slot 2: the same lane of the other colour.
     near(NEAR + 2 * ROW, n, window, at, w)
+    # Slot 3: the lane before or after; it uses row 4 as scratch, so it comes before slot 4.
     near_in_row(n, window, at, width, ZERO - np.uint64(colour), masks, m, w)
     if depth > 1:
+        # Slots 0 and 1: a row back or on. The first and the last row of a plane find theirs at its other end.
         near_of_two(NEAR, n, window, at - width, at + plane - width, masks[3], m, w)
         near_of_two(NEAR + ROW, n, window, at + width, at - plane + width, masks[4], m, w)
+        # Slots 4 and 5: a plane back or on; halos continue the lattice, so there are no seams.
         near(NEAR + 4 * ROW, n, window, at - plane, w)
         near(NEAR + 5 * ROW, n, window, at + plane, w)
     else:
+        # Square lattice: rows are the layers, and halos continue them.
         near(NEAR, n, window, at - width, w)
         near(NEAR + ROW, n, window, at + width, w)
 
@@ -250,6 +272,7 @@ def count_lattice(w, room, state, halo, sides, seams, signs, index, parts):  # t
             up += set_bits(state[colour, k])
         if colour == 0:
             up_first = up
+    # Every bond has one end of colour 0: its sites and their slots count each bond once.
     for chunk in range(start, stop, served):
         of_chunk = min(served, stop - chunk)
         at = fill_window(window, chunk, of_chunk, state[1], halo, 1, sides)
@@ -367,6 +390,11 @@ def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-unty
 
     The bond before a site belongs to x - 1: it has the same bit number if x is odd, else the bit number before.
     """
+    # A row of colour 0 or 1 has ``width`` sites, x = 2 i + odd. Bits of ``bonds``, row by row, begin a layer earlier:
+    #
+    #     | layer before (``before`` rows) | row first | row first + 1 | ...     each row: bits i = 0 ... width - 1
+    #
+    # Slots: 0 y - 1, 1 y + 1, 2 and 3 along x, 4 z - 1, 5 z + 1. A bond belongs to its end of lower coordinate.
     dimension, width = len(sides), sides[0] // 2
     before = sides[1] if dimension == 3 else 1
     for colour in range(2):
@@ -374,10 +402,13 @@ def _fill_signs(sides, first, stop, bonds, signs, slab):  # type: ignore[no-unty
         for row in range(first, stop):
             y, to = row % sides[1], (row - slab) * width
             odd, line = (y + row // sides[1] + colour) % 2, row - first + before
+            # Row 0 of a plane has its bond to y - 1 in the last row of the same plane.
             at, above = line * width, line + (sides[1] - 1 if y == 0 and dimension == 3 else -1)
             copy_bits(width, bonds[1, odd], above * width, own[0], to)
             copy_bits(width, bonds[1, odd], at, own[1], to)
+            # Slot 2 joins x = 2 i and 2 i + 1; this bond belongs to the even end.
             copy_bits(width, bonds[0, 0], at, own[2], to)
+            # Slot 3 of an odd x is its own bond; an even x uses the bond of lane i - 1, in a ring.
             if odd:
                 copy_bits(width, bonds[0, 1], at, own[3], to)
             else:

@@ -93,6 +93,10 @@ def word_lists(sites: Items, along: Sequence[Along]) -> list[WordList]:
 @part
 def swap_blocks(rows, width, mask):  # type: ignore[no-untyped-def]
     """Swap the off-diagonal blocks of ``width`` bits of rows (64 * COLUMNS,)."""
+    # A column is a square of 64 bits by 64 bits; its rows r and r + width exchange blocks of ``width`` bits:
+    #
+    #     row r            [ high  | low ]          high of row r  <->  low of row r + width
+    #     row r + width    [ high  | low ]          by three XORs, for all COLUMNS columns side by side
     shift, step = np.uint64(width), width * COLUMNS
     for first in range(0, HALF * COLUMNS, 2 * step):
         low, high = rows[first : first + step], rows[first + step : first + 2 * step]
@@ -122,6 +126,12 @@ def transpose_words(state, ends, start, first, rows, words):  # type: ignore[no-
 
     ``state`` is uint64 (blocks, sites, 2); ``rows`` is scratch, (64 * COLUMNS,).
     """
+    # rows[q COLUMNS + 2 k + half], 8 words to a row; bit r is replica r of the half:
+    #
+    #               word 0         word 1         word 2         word 3
+    #     item q    half 0, half 1 half 0, half 1 half 0, half 1 half 0, half 1
+    #
+    # After the transpose, row r of column 2 k + half is replica r of the half, and bit q of it is item q of word k.
     is_bond = ends.shape[1] == 2
     for block in range(state.shape[0]):
         lattice = state[block]
@@ -131,12 +141,14 @@ def transpose_words(state, ends, start, first, rows, words):  # type: ignore[no-
             for q in range(items.shape[0]):
                 i, e = np.uint32(items[q, 0]), np.uint32(q * COLUMNS + 2 * k)
                 low, high = lattice[i, 0], lattice[i, 1]
+                # A bond's bit is the XOR of its ends: 1 where they differ.
                 if is_bond:
                     j = np.uint32(items[q, 1])
                     low ^= lattice[j, 0]
                     high ^= lattice[j, 1]
                 rows[e] = low
                 rows[e + np.uint32(1)] = high
+            # A list's last word may be shorter: its other rows are 0.
             for q in range(items.shape[0], HALF):
                 e = np.uint32(q * COLUMNS + 2 * k)
                 rows[e] = np.uint64(0)
@@ -158,6 +170,7 @@ def compare_copies(word, holder, by_copy, differ):  # type: ignore[no-untyped-de
     The word is sorted by ``holder`` (copies, temperatures) into ``by_copy``. Pairs of neighbours come first, (0, 1),
     (1, 2), ..., then (0, 2), (1, 3), ... and so on, so that loops are long.
     """
+    # differ:   | copy 0 | copy 1 | ... | 0 ^ 1 | 1 ^ 2 | ... | 0 ^ 2 | 1 ^ 3 | ... |      each block: all temperatures
     copies, temperatures = holder.shape
     for copy in range(copies):
         for t in range(temperatures):
@@ -243,6 +256,9 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
     copies. Set ``modes`` (axes, samples, pairs, then copies if wanted, temperatures) to |sum over x of v_x exp(i k
     x)|^2, with v_x = size - 2 differing[x] added up in the order of x.
     """
+    # turned[w, replica]    64 items of one replica, in one word
+    # differ[w, place]      places as in ``compare_copies``: the first ``own`` are single copies, the others are pairs
+    # first                 0 if single copies have modes too, else ``own``
     copies, temperatures = holder.shape[1:]
     rows, turned = np.empty(HALF * COLUMNS, np.uint64), np.empty((TOGETHER, state.shape[1] * LANES), np.uint64)
     pairs, own = overlap.shape[1], copies * temperatures
@@ -253,21 +269,25 @@ def compare_words(items, state, holder, overlap, is_wanted, modes):  # type: ign
     for k in range(state.shape[0]):
         of_items[:], layer = 0, 0
         for group in range(items.first_part.size - 1):
+            # TOGETHER words of items at a time, from replicas in a word to items in a word.
             transpose_words(state[k], items.ends, items.start, group * TOGETHER, rows, turned)
             for w in range(min(TOGETHER, items.start.size - 1 - group * TOGETHER)):
                 compare_copies(turned[w], holder[k], by_copy, differ[w])
                 if is_wanted:
                     count_bits(differ[w, own:], ALL, of_items[own:])
+            # Each part adds its bits to its layer; a layer's last part turns the count into a term of the wave.
             for piece in range(items.first_part[group], items.first_part[group + 1]):
                 count_bits(differ[items.word[piece], first:], items.mask[piece], count[first:])
                 if items.is_last[piece]:
                     add_wave(items.size[layer], items.wave[layer, 0], items.wave[layer, 1], count[first:],
                              real[first:], imaginary[first:])  # fmt: skip
+                    # The last layer of an axis completes its modes.
                     if items.axis[layer] >= 0:
                         square_waves(real, imaginary, squares)
                         by_pair(squares, copies, modes[items.axis[layer], k])
                     layer += 1
         if is_wanted:
+            # Items that agree minus items that differ.
             for e in range(own, n):
                 of_items[e] = items.ends.shape[0] - 2 * of_items[e]
             by_pair(of_items, copies, overlap[k])

@@ -35,6 +35,11 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
 
     Rows of equal parity hold the same x. Their words are added up as bit-sliced numbers, one bit in each of ``planes``.
     """
+    # planes[p], a word: bit b is bit p of the number of rows in which the spin of lane i + b is set
+    #
+    #     rows of a colour with (y + z) % 2 == parity hold lane i at x = 2 i + (parity + colour) % 2
+    #
+    # So a word per row is added to 64 counters at once, and the x axis needs no bit-by-bit loop over rows.
     width, height, depth = sides
     for axis in range(along.shape[0]):
         for layer in range(along.shape[1]):
@@ -48,19 +53,23 @@ def set_in_layers(lattice, sides, planes, along):  # type: ignore[no-untyped-def
                 for z in range(depth):
                     for y in range((z + parity) % 2, height, 2):
                         word = bits_at(lattice[colour], (y + height * z) * width + i) & used
+                        # The y and z axes have whole rows in a layer: count bits of the word.
                         count = np.int64(set_bits(word))
                         along[1, y] += count
                         if depth > 1:
                             along[2, z] += count
+                        # A ripple counter: XOR is the new bit, AND the carry, until no lane carries.
                         for p in range(in_use):
                             carry = planes[p] & word
                             planes[p] ^= word
                             word = carry
                             if not word:
                                 break
+                        # A carry out of the highest plane opens one more.
                         if word:
                             planes[in_use] = word
                             in_use += 1
+                # Read the counters, lane by lane.
                 for b in range(lanes):
                     rows = np.int64(0)
                     for p in range(in_use):
@@ -108,10 +117,12 @@ def compare_lattices(  # type: ignore[no-untyped-def]
                     a, b, differing = of_sample[holder[sample, one, t]], of_sample[holder[sample, other, t]], ZERO
                     for colour in range(2):
                         for k in range(words):
+                            # A bit is 1 where the copies differ.
                             lattice[colour, k] = a[colour, k] ^ b[colour, k]
                             differing += set_bits(lattice[colour, k])
                     overlap[sample, pair, t] = 2 * lanes - 2 * np.int64(differing)
                     if link_overlap.shape[1]:
+                        # A bond counts -1 if its ends differ in ``lattice``: it is then unsatisfied without signs.
                         halo = (lattice, lattice, lanes - layer)
                         _, bonds, _ = count_lattice(w, room, lattice, halo, sides, seams, signs, 0, 1)
                         link_overlap[sample, pair, t] = 2 * lanes * layers.size - 2 * bonds

@@ -214,6 +214,11 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
     The last five arguments are a sample's ``Exchange``. All copies are decided in one loop, and exchanged without
     branches, which a processor could not predict.
     """
+    # Pairs (t, t + 1) of a round, in each copy of T temperatures; the arrays have one copy after the other:
+    #
+    #     t           0   1   2   3   4   5      holder[copy T + t]      replica at temperature t
+    #     even = 0    |---|   |---|   |---|      place[replica]          temperature of a replica
+    #     even = 1        |---|   |---|          cost[copy tried + i]    cost of exchanging pair t = even + 2 i
     pairs, even = steps.shape[0], round_ % 2
     if pairs == 0:  # with one temperature, replicas are at the hot end
         for r in range(last_end.size):
@@ -234,6 +239,7 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
         for term in range(steps.shape[1]):
             for i in range(tried):
                 t = even + 2 * i
+                # Over the terms: beta_t - beta_{t+1}, times the energy of t + 1 minus that of t.
                 cost[before + i] += steps[t, term] * np.float64(energy[holds[t + 1], term] - energy[holds[t], term])
     uniforms(group, round_, sample, key, rounds, random)
     decide(cost, random, accepted)
@@ -243,6 +249,7 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
         for i in range(tried):
             t = even + 2 * i
             cold, hot = holds[t], holds[t + 1]
+            # -1 is all ones: XOR with ``swapped`` exchanges both numbers if accepted, and else nothing.
             swapped = (cold ^ hot) & -exchanged[i]
             holds[t], holds[t + 1] = cold ^ swapped, hot ^ swapped
             attempts[t] += 1
@@ -250,6 +257,7 @@ def exchange(energy, steps, copies, round_, sample, key, rounds, place, attempts
         for t in range(temperatures):
             place[holds[t]] = t
         cold, hot = holds[0], holds[pairs]
+        # A round trip ends at the hot end if the replica's last end was the cold one.
         trips[hot] += last_end[hot] == FROM_COLD
         last_end[hot] = FROM_HOT
         if cold != hot and last_end[cold] == FROM_HOT:

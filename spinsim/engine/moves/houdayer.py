@@ -162,6 +162,9 @@ def grow(work, start, neighbour):  # type: ignore[no-untyped-def]
     All sites are visited, forward and backward in turn, while more than a quarter of them change. Then a queue holds
     the sites whose neighbours may change, which takes half the time.
     """
+    # work[site, 0]    overlaps of 64 pairs of replicas, a bit each
+    # work[site, 1]    pairs in which a moved cluster has reached the site
+    # queue            a ring of sites: | free | first ... first + size - 1 | free |
     sites, forward = work.shape[0], True
     queue, waits = np.empty(sites, np.int64), np.empty(sites, np.bool_)
     size = sites
@@ -173,9 +176,11 @@ def grow(work, start, neighbour):  # type: ignore[no-untyped-def]
             joined = before
             for e in range(start[i], start[i + 1]):
                 j = np.uint32(neighbour[e])
+                # A site joins where a neighbour is reached and both overlaps are equal.
                 joined |= work[j, 1] & ~(work[j, 0] ^ overlap)
             work[i, 1] = joined
             waits[i] = joined != before
+            # A queue without branches: the site is written, and it stays only if it changed.
             queue[size] = i
             size += waits[i]
         forward = not forward
@@ -188,6 +193,7 @@ def grow(work, start, neighbour):  # type: ignore[no-untyped-def]
         overlap, reached = work[i, 0], work[i, 1]
         for e in range(start[i], start[i + 1]):
             j = np.uint32(neighbour[e])
+            # Pairs in which this site is reached, overlaps are equal and the neighbour is new.
             joining = reached & ~(work[j, 0] ^ overlap | work[j, 1])
             if joining:
                 work[j, 1] |= joining

@@ -177,6 +177,9 @@ def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: igno
     ``up`` are words of spins, uint64 (sites + 1, 2), the ghost last. ``beta`` (terms, 128) is the inverse temperature
     times the quantum; it is 0 for unused lanes, which have no open bonds. ``when`` goes into the half-sweep field.
     """
+    # up[site, half], opened[bond, half]    a bit per replica, 64 in each half
+    # planes[level, p, half]                bit p of each replica's threshold for a bond strength, highest bit first
+    # random[p, half, q]                    bit p of each replica's uniform, for the q-th bond of a batch
     ends, numbers, negative, level, costs, terms = bonds
     minus, sizes = negative[sample % negative.shape[0]], level[sample % level.shape[0]]
     ahead = costs.size <= MOST_LEVELS
@@ -193,6 +196,7 @@ def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: igno
         for q in range(some.size):
             e = base + q
             k = sizes[e]
+            # A coupling of 0 has no level.
             if k < 0:
                 opened[e, 0] = opened[e, 1] = ZERO
                 continue
@@ -201,14 +205,17 @@ def open_bonds(up, bonds, sample, beta, word1, when, key, opened):  # type: igno
                 k = 0
             i, j, sign = np.uint32(ends[e, 0]), np.uint32(ends[e, 1]), ZERO - np.uint64(minus[e])
             for half in range(2):
+                # Satisfied bonds, in replicas that may open them.
                 there = ~(up[i, half] ^ up[j, half] ^ sign) & ~always[k, half]
                 closed, undecided = ZERO, there
+                # uniform < threshold, from the least significant of 8 bits; the bond then stays closed.
                 for back in range(PLANES):
                     threshold, drawn = planes[k, PLANES - 1 - back, half], random[PLANES - 1 - back, half, q]
                     differ = threshold ^ drawn
                     closed = (threshold & ~drawn) | (~differ & closed)
                     undecided &= ~differ
                 open_lanes = there & ~closed
+                # Replicas with 8 equal bits, 1 in 256, compare 64 more.
                 if undecided:
                     open_lanes = finish_bond(open_lanes, undecided, half, thresholds[k], some[q], word1, when, key)
                 opened[e, half] = open_lanes
@@ -261,10 +268,16 @@ def spread(row, opened):  # type: ignore[no-untyped-def]
 @kernel
 def flood(opened, reached, near, dirty):  # type: ignore[no-untyped-def]
     """Grow ``reached`` over ``opened``; ``near`` is as in ``Rows``, ``dirty`` is scratch, uint8 (rows,)."""
+    # A row is a ring of sites along the first axis, with WIDE words to a site: reached[r width : (r + 1) width].
+    #
+    #     | row 0: site 0, site 1, ... | row 1 | ...        bit b of word w of a site: replica 64 w + b
+    #
+    # opened[a + 1, site] is the bond to the next site along axis a + 1: a row owns the bonds to the rows after it.
     rows, axes = near.shape[:2]
     width = reached.size // rows
     for r in range(rows):
         spread(reached[r * width : (r + 1) * width], opened[0, r * width : (r + 1) * width])
+    # Rows are visited up and down in turn. A row is dirty if a neighbour has changed since its last visit.
     dirty[:] = 1
     left, forward = 1, True
     while left > 0:
@@ -278,6 +291,7 @@ def flood(opened, reached, near, dirty):  # type: ignore[no-untyped-def]
             row = reached[begin : begin + width]
             for a in range(axes):
                 before, after = near[r, a, 0] * width, near[r, a, 1] * width
+                # Bonds to the row before belong to that row, bonds to the row after to this one.
                 changed |= pull(row, reached[before : before + width], opened[a + 1, before : before + width])
                 changed |= pull(row, reached[after : after + width], opened[a + 1, begin : begin + width])
             if changed:

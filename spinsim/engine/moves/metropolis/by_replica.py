@@ -224,6 +224,9 @@ def decide_lane(  # type: ignore[no-untyped-def]
     ``taken`` (sites,) has a bit for each column of lanes, set if a lower lane has used the column's bits. The word of
     the sites' time is that of steps.py.
     """
+    # Bits of a uniform, highest first:
+    #
+    #     | ``bits``, OWN_PLANES of them | COLUMN_PLANES, if no lower lane used the column's | 64 of the lane's own |
     if half_cost < 0:
         return True
     probability = zero_acceptance
@@ -239,6 +242,7 @@ def decide_lane(  # type: ignore[no-untyped-def]
     k0, k1, rounds = key
     low_time, depth = rng.low32(time), np.uint64(OWN_PLANES)
     column = np.uint64(lane % LANES_OF_WORD)
+    # The first undecided lane of a column has the right to its four bits.
     if not np.uint64(taken[k]) >> column & ONE:
         taken[k] |= np.uint32(ONE << column)
         word3 = rng.counter_plane(time, STREAM, COLUMNS)
@@ -249,6 +253,7 @@ def decide_lane(  # type: ignore[no-untyped-def]
         if drawn != next_bits:
             return drawn < next_bits
         depth += np.uint64(COLUMN_PLANES)
+    # Still equal: 64 more bits against the rest of the threshold.
     word3 = rng.counter_plane(time, STREAM, TAIL + np.uint64(lane))
     x0, x1, _, _ = rng.philox(site, block, low_time, word3, k0, k1, rounds)
     return (x0 << SHIFT | rng.low32(x1)) < threshold << depth
@@ -263,6 +268,9 @@ def anneal_packed(  # type: ignore[no-untyped-def]
     ``betas`` are inverse temperatures times the quantum. Lanes of a column share bits, so the replicas must be a whole
     block of 128, or any if the model has at most 32.
     """
+    # planes[w, plane, visit]    bit b is one bit of the uniform of lane 32 w + b, plane 0 the highest
+    # bits[k]                    the first OWN_PLANES bits of one lane at visit k, as a number
+    # lower, upper               bounds of -ln u for each such number:  accept | all bits decide | reject
     (spins, local, energy), (best_energy, best_spins), (block, first), (k0, k1, rounds) = state, best, counter, key
     matrix, start, near, doubled = borrowed(bonds[0]), borrowed(bonds[1]), borrowed(bonds[2]), borrowed(bonds[3])
     order, colour, colours = borrowed(visits[0]), borrowed(visits[1]), visits[2]
@@ -279,6 +287,7 @@ def anneal_packed(  # type: ignore[no-untyped-def]
         beta = betas[step]
         beta_32 = np.float32(2.0 * beta * unit)
         for _ in range(sweeps[step]):
+            # Planes of several sweeps are drawn together, for long loops.
             if done == drawn[0].size:
                 draw_planes(planes, prefix, words, drawn, block, half_sweep, k0, k1, rounds)
                 done = 0
@@ -289,6 +298,7 @@ def anneal_packed(  # type: ignore[no-untyped-def]
                 for k in range(np.uint64(order.size)):
                     half_cost, number = fields[k] * mine[k], bits[k]
                     x = np.float32(half_cost) * beta_32 if half_cost else zero_exponent
+                    # Most visits end here, with one of two comparisons.
                     accepted = x < lower[number]
                     if not accepted and not x > upper[number]:
                         accepted = decide_lane(
@@ -296,6 +306,7 @@ def anneal_packed(  # type: ignore[no-untyped-def]
                             np.uint64(order[k]), block, half_sweep + np.uint64(colour[k]), key,
                         )  # fmt: skip
                     if accepted:
+                        # The energy is updated once a sweep, from the sum of half costs.
                         gained += half_cost
                         flip(k, mine, fields, matrix, start, near, doubled)
                 energy[r] += 2 * gained

@@ -298,12 +298,18 @@ def flips_of_block(  # type: ignore[no-untyped-def]
     ``there`` marks the existing sites of the 64. ``zero`` is the probability of a flip of zero cost and its exponent in
     float32. ``counter`` has counter word 1, the half-sweep, the replica's Philox call and its word in the call.
     """
+    # Bit j of a word is site first + j; ``left`` marks sites not yet visited whose flip may be accepted:
+    #
+    #     bit     63 ... j + 1 | j | j - 1 ... 0
+    #     left    later sites  | 1 | 0 ... 0        j is decided next; a 0 is rejected, unless a flip changes its cost
     (block, half_sweep, call, word), (k0, k1, rounds), (order, colour) = counter, key, visits
     (zero_acceptance, zero_exponent), beta_32, flips = zero, np.float32(double_beta), NOTHING
     left = begin_costs(costs, local_fields, first, spins, beta_32, bounds) & there
     while left:
+        # The lowest set bit alone, and the bits above it.
         site = left & (~left + ONE)
         later, j = ~(site | (site - ONE)), np.int64(trailing_zeros(left))
+        # Two margins below its bound the flip is certain; otherwise all 64 bits decide.
         half_cost, sure = costs[j], min(bounds[j] - np.float32(2) * MARGIN, SURE)
         accepted = (np.float32(half_cost) * beta_32 if half_cost else zero_exponent) < sure
         if not accepted:
@@ -313,6 +319,7 @@ def flips_of_block(  # type: ignore[no-untyped-def]
             accepted = decide(half_cost, double_beta, zero_acceptance, upper, lower)
         if accepted:
             flips |= site
+            # The flip raises or lowers the costs of later sites, by whether their spins equalled this one before.
             alike = spins if spins & site else ~spins
             left = flip_costs(costs, rows[first + j], first, alike, beta_32, bounds) & later & there
         else:

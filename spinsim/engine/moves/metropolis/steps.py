@@ -67,6 +67,11 @@ def unlike(k, e, w):  # type: ignore[no-untyped-def]
 @step
 def count_half(first, n, slots, w):  # type: ignore[no-untyped-def]
     """Do ``count_unlike`` for the half with words from ``first`` on."""
+    # Lane l is bit l of word e in each of three rows, the bit planes of its count:
+    #
+    #     w[CLASS + e]    ones        w[CLASS + ROW + e]    twos        w[CLASS + 2 ROW + e]    fours
+    #
+    # The Boolean adders treat all 64 lanes of a word at once. One loop for each number of slots, without branches.
     if slots == 4:
         for q in range(n):
             e = first + q
@@ -98,6 +103,10 @@ def count_unlike(n, slots, w):  # type: ignore[no-untyped-def]
 @step
 def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
     """Find lanes that flip for certain, and undecided lanes."""
+    # always[class, half] has a bit for each lane, as temperatures may differ. A count is high, middle, low:
+    #
+    #     high = 0    class 2 middle + low, from 0 to 3: two levels of mux choose among a0, a1, a2, a3
+    #     high = 1    more than half of the bonds are unsatisfied, the flip gains energy, and it is certain
     for half in range(2):
         a0, a1, a2, a3 = always[0, half], always[1, half], always[2, half], always[3, half]
         used = lanes[half]
@@ -106,6 +115,7 @@ def decide(n, always, lanes, w):  # type: ignore[no-untyped-def]
             low = w[CLASS + e]
             certain = mux(w[CLASS + ROW + e], mux(low, a0, a1), mux(low, a2, a3)) | w[CLASS + 2 * ROW + e]
             w[FLIP + e] = certain & used
+            # Lanes in use that are not certain compare random bits. ACCEPT is 0: equal numbers are not below.
             w[UNDECIDED + e] = ~certain & used
             w[ACCEPT + e] = ZERO
 
@@ -136,6 +146,7 @@ def random_words(q, word3, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
 def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
     """Compare one more significant bit of uniform < threshold."""
     differ = threshold ^ random
+    # A more significant bit overrules the result so far; if it is equal, the result stays.
     w[ACCEPT + e] = (threshold & ~random) | (~differ & w[ACCEPT + e])
     w[UNDECIDED + e] &= ~differ
 
@@ -143,13 +154,20 @@ def compare(e, threshold, random, w):  # type: ignore[no-untyped-def]
 @step
 def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """Compare the planes that every lane draws, least significant first."""
+    # planes[plane, class, half] has one bit of each lane's threshold, at its temperature; plane 0 is the highest.
+    # One Philox call of a site draws one plane, 128 bits:
+    #
+    #     x0: lanes 0 to 31    x1: lanes 32 to 63    x2: lanes 64 to 95    x3: lanes 96 to 127
+    #     |------------ half 0 ----------------|    |------------ half 1 ----------------|
     for back in range(OWN_PLANES):
         plane = OWN_PLANES - 1 - back
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
+        # Bits of the four classes: a for half 0, b for half 1.
         a0, a1, a2, a3 = planes[plane, 0, 0], planes[plane, 1, 0], planes[plane, 2, 0], planes[plane, 3, 0]
         b0, b1, b2, b3 = planes[plane, 0, 1], planes[plane, 1, 1], planes[plane, 2, 1], planes[plane, 3, 1]
         for q in range(n):
             first, second = random_words(q, word3, k0, k1, rounds, w)
+            # The class of each lane chooses its threshold bit by mux; then half 0 compares, and half 1.
             low, high = w[CLASS + q], w[CLASS + ROW + q]
             compare(q, mux(high, mux(low, a0, a1), mux(low, a2, a3)), first, w)
             low, high = w[CLASS + BATCH + q], w[CLASS + ROW + BATCH + q]
@@ -159,14 +177,22 @@ def compare_planes(n, planes, half_sweep, k0, k1, rounds, w):  # type: ignore[no
 @step
 def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped-def]
     """Assign undecided lanes to columns, the lowest lane of each column first, and draw the columns' call."""
+    # Column c, one of 32, is bit c of the four 32-bit parts of a site's 128 lanes:
+    #
+    #     UNDECIDED     half 0: [ u0 | u1 ]    half 1: [ u2 | u3 ]      lanes c, c + 32, c + 64, c + 96
+    #     OCCUPANT      at most one of the four bits of each column stays
+    #     COLUMN        half row 0: accepted, half row 1: undecided; the low 32 bits are the columns
+    #     DRAWN         half row j: word j of the site's next call, which is bit j of all columns
     word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES))
     for q in range(n):
         first, second = w[UNDECIDED + q], w[UNDECIDED + BATCH + q]
         u0, u1, u2, u3 = rng.low32(first), first >> SHIFT, rng.low32(second), second >> SHIFT
+        # A lane occupies its column if no lower lane does.
         two = u0 | u1
         three = two | u2
         w[OCCUPANT + q] = u0 | ((u1 & ~u0) << SHIFT)
         w[OCCUPANT + BATCH + q] = (u2 & ~two) | ((u3 & ~three) << SHIFT)
+        # A column without an undecided lane has nothing to compare.
         w[COLUMN + q] = ZERO
         w[COLUMN + BATCH + q] = three | u3
     for q in range(n):
@@ -178,6 +204,7 @@ def occupy_columns(n, half_sweep, k0, k1, rounds, w):  # type: ignore[no-untyped
 @step
 def compare_column(q, drawn, first, second, w):  # type: ignore[no-untyped-def]
     """Compare one column plane of the occupants; ``first`` and ``second`` have the threshold bits of halves 0 and 1."""
+    # One lane occupies a column, so OR folds the four parts into the threshold bits of 32 columns.
     both = (first & w[OCCUPANT + q]) | (second & w[OCCUPANT + BATCH + q])
     threshold, random = rng.low32(both | both >> SHIFT), w[drawn + q]
     differ = threshold ^ random
@@ -192,9 +219,11 @@ def settle_columns(n, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             occupant, accepted, undecided = w[OCCUPANT + e], w[COLUMN + q], w[COLUMN + BATCH + q]
+            # A column's bit goes to the low and the high part; OCCUPANT keeps it at the lane that used it.
             deep = occupant & (undecided | undecided << SHIFT)
             w[ACCEPT + e] |= occupant & (accepted | accepted << SHIFT)
             w[DEEP + e] = deep
+            # Undecided: occupants still equal, and lanes that found their column occupied.
             w[UNDECIDED + e] = deep | (w[UNDECIDED + e] & ~occupant)
 
 
@@ -242,16 +271,20 @@ def finish_lanes(  # type: ignore[no-untyped-def]
     words, class_bits, thresholds, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane
 ):
     """Decide the undecided lanes: each compares the rest of its threshold with its own Philox call."""
+    # lane[t]:   | e, place of the word in a row | bit in the word, 6 bits |
+    # site[t]:   the site's number in the counter, later the 64 random bits of the lane
     count = 0
     for t in range(words):
         e = tail[t]
         half = e // BATCH
         left = w[UNDECIDED + e]
+        # List the set bits of the word, lowest first; left & (left - 1) clears the lowest.
         while left != ZERO:
             site[count] = np.uint64(sites[e - half * BATCH])
             lane[count] = np.uint64(e) << SIX | trailing_zeros(left)
             left &= left - ONE
             count += 1
+    # One call for each listed lane; its plane is TAIL_PLANE plus the lane's number from 0 to 127.
     first_plane = rng.counter_plane(half_sweep, UPDATE, np.uint64(TAIL_PLANE))
     low_sweep = rng.low32(half_sweep)
     for t in range(count):
@@ -261,10 +294,12 @@ def finish_lanes(  # type: ignore[no-untyped-def]
     for t in range(count):
         e = np.int64(lane[t] >> SIX)
         bit = lane[t] & LOW6
+        # Collect the bits of the lane's class, one from each plane.
         index = ZERO
         for b in range(class_bits):
             index |= (w[CLASS + b * ROW + e] >> bit & ONE) << np.uint64(b)
         number = e // BATCH * 64 + np.int64(bit)
+        # Shift out the threshold bits already found equal: OWN_PLANES, and COLUMN_PLANES more for an occupant.
         depth = AFTER_OWN + (w[DEEP + e] >> bit & ONE) * MORE
         w[FLIP + e] |= np.uint64(site[t] < thresholds[np.int64(index), number] << depth) << bit
 
@@ -314,6 +349,7 @@ def compare_few(q, row, random, w):  # type: ignore[no-untyped-def]
     low, undecided = w[CLASS + q], w[UNDECIDED + q]
     threshold = mux(w[CLASS + ROW + q], mux(low, row[0, 0], row[1, 0]), mux(low, row[2, 0], row[3, 0]))
     differ = threshold ^ random
+    # From the top: at the first bit that differs, a threshold bit of 1 means uniform < threshold.
     w[FLIP + q] |= threshold & differ & undecided
     w[UNDECIDED + q] = undecided & ~differ
 
@@ -326,6 +362,13 @@ def find_few_flips(  # type: ignore[no-untyped-def]
 
     A site of one lane needs two calls on average, against six in ``find_flips``. These lanes share no column.
     """
+    # Only half 0 is in use. A list of undecided sites shrinks from plane to plane:
+    #
+    #     tail[0 .. count)    place q of the site in the batch
+    #     site[0 .. count)    its number in the counter
+    #     lane[0 .. count)    its random word of the present plane
+    #
+    # The list is shortened without branches: every site is written, and the length grows only if the site stays.
     low_sweep, first_plane = rng.low32(half_sweep), rng.counter_plane(half_sweep, UPDATE, ZERO)
     decide_few(n, always, lanes, w)
     for q in range(n):  # all sites, as few are decided so far
@@ -335,6 +378,7 @@ def find_few_flips(  # type: ignore[no-untyped-def]
     for q in range(n):
         tail[count], site[count] = q, np.uint64(sites[q])
         count += np.int64(w[UNDECIDED + q] != ZERO)
+    # All calls of a plane first, as this loop vectorises; then compare and shorten the list.
     for plane in range(1, OWN_PLANES):
         word3 = rng.counter_plane(half_sweep, UPDATE, np.uint64(plane))
         for t in range(count):
@@ -347,6 +391,7 @@ def find_few_flips(  # type: ignore[no-untyped-def]
             tail[left], site[left] = q, number
             left += np.int64(w[UNDECIDED + q] != ZERO)
         count = left
+    # One more call has the four column planes in its four words. Lane l below FEW has column l to itself.
     word3, left = rng.counter_plane(half_sweep, UPDATE, np.uint64(OWN_PLANES)), np.int64(0)
     for t in range(count):
         q = tail[t]
@@ -355,6 +400,7 @@ def find_few_flips(  # type: ignore[no-untyped-def]
         compare_few(q, planes[OWN_PLANES + 1], rng.low32(x1), w)
         compare_few(q, planes[OWN_PLANES + 2], rng.low32(x2), w)
         compare_few(q, planes[OWN_PLANES + 3], rng.low32(x3), w)
+        # Lanes still equal have compared all planes, so DEEP has all of them.
         w[DEEP + q] = w[UNDECIDED + q]
         tail[left] = q
         left += np.int64(w[UNDECIDED + q] != ZERO)

@@ -158,8 +158,10 @@ def scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, po
         mantissa[r], n = exp_reduced(y)
         scaled[r] = n + ROUND
     for r in range(local.size):
+        # ``power`` is the same memory. Its lowest bits are the integer n, which becomes the exponent of 2^(n + 32).
         power[r] = (power[r] + EXPONENT_BIAS) << MANTISSA_BITS
     for r in range(local.size):
+        # exp(y) = mantissa 2^n; zero cost and gains of energy have their own values.
         half_cost = local[r] * spin[r]
         p = mantissa[r] * scaled[r]
         p = zero_acceptance * TWO32 if half_cost == 0 else p
@@ -171,8 +173,10 @@ def exp_32(y):  # type: ignore[no-untyped-def]
     """Return exp(y) times 2^31, y clipped between ``LOWEST`` and 0, as mantissa and float32 bits of a power of two."""
     y = y if y > LOWEST else LOWEST
     y = y if y < NOUGHT else NOUGHT
+    # y = n ln 2 + x: adding and subtracting 1.5 2^23 rounds to an integer; ln 2 in two parts keeps x exact enough.
     n = (y * LOG2_E + ROUND_32) - ROUND_32
     x = (y - n * LN2_HIGH) - n * LN2_LOW
+    # exp(x) by its series up to x^6.
     p = x * SERIES[0] + SERIES[1]
     p = p * x + SERIES[2]
     p = p * x + SERIES[3]
@@ -187,16 +191,20 @@ def screen(  # type: ignore[no-untyped-def]
 ):
     """Decide flips as far as float32 allows, in units of 2^-31; return the number of undecided replicas."""
     for r in range(local.size):
+        # exp(-beta dE) 2^31; ``scaled`` is the float view of ``power``, so that no conversion is needed.
         mantissa[r], power[r] = exp_32(-(np.float32(local[r] * spin[r]) * double_beta[r]))
     close = np.int64(0)
     for r in range(local.size):
         half_cost = local[r] * spin[r]
         p = mantissa[r] * scaled[r]
         p = zero_acceptance if half_cost == 0 else p
+        # A gain of energy: twice the largest uniform, never close to it.
         p = TWO32_32 if half_cost < 0 else p
+        # The upper 31 bits of the uniform: as int32 they convert to float in one instruction.
         u = np.float32(np.int32(uniform[r] >> HALVE))
         margin = p * MARGIN + SLACK
         flips[r] = u < p
+        # Within the margin float32 cannot tell; the caller then decides all replicas exactly.
         close += np.int64((u < p + margin) & (u > p - margin))
     return close
 
@@ -279,6 +287,12 @@ def sweep_general(  # type: ignore[no-untyped-def]
         zero_acceptance: Probability of a flip of zero cost; with two terms, the factor for a nearly zero cost.
         first_call: Philox call of the chunk's first replica within its block of 128.
     """
+    # Replica 4 c + w of the chunk, at position w calls + c, in every array of the chunk's replicas:
+    #
+    #     spins[site], uniform    | word 0: calls 0, 1, ... | word 1: calls 0, 1, ... | word 2 | word 3 |
+    #     upper (4, calls)        the same memory as ``uniform``, a row per word of the Philox calls
+    #
+    # ``scaled_32`` and ``scaled`` are views of ``power_32`` and ``power``, whose integers become powers of two.
     (k0, k1), replicas, width = key, spins.shape[1], couplings.dtype
     beta_32, zero_32 = double_beta.astype(np.float32), np.float32(zero_acceptance * 0.5 * TWO32)
     local, others, flips = np.empty(replicas, width), np.empty(replicas, width), np.empty(replicas, np.bool_)
@@ -298,12 +312,14 @@ def sweep_general(  # type: ignore[no-untyped-def]
                     draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)  # while local fields are pending
                     close = screen(spin, local, beta_32, zero_32, uniform, mantissa_32, power_32, scaled_32, flips)
                 else:
+                    # Neighbours of term 0 come first; each term has its own local field and temperature.
                     first, other = slice(start[i], middle[i]), slice(middle[i], start[i + 1])
                     local_fields(local, fields[i], spins, near[first], couplings[first])
                     local_fields(others, 0, spins, near[other], couplings[other])
                     draw(upper, site, block, half_sweep, k0, k1, rounds, first_call)
                     close = screen_terms(spin, local, others, beta_32, zero_32, uniform, mantissa_32, power_32,
                                          scaled_32, cost_32, size_32, flips)  # fmt: skip
+                # Rare: float64 probabilities, and the lower 32 bits of the uniforms of all replicas.
                 if close:
                     if double_beta.ndim == 1:
                         scaled_probabilities(spin, local, double_beta, zero_acceptance, mantissa, power, scaled)
@@ -312,6 +328,7 @@ def sweep_general(  # type: ignore[no-untyped-def]
                                                       power, scaled, cost)  # fmt: skip
                     draw(lower, site, block, half_sweep, k0, k1, rounds, first_call + REFINE)
                     decide(scaled, uniform, refined, flips)
+                # A select instead of a branch, so that the loop vectorises.
                 for r in range(replicas):
                     spin[r] = -spin[r] if flips[r] else spin[r]
             half_sweep += np.uint64(1)

@@ -130,6 +130,9 @@ def share_of_batches(colour_start, colour, share):  # type: ignore[no-untyped-de
 @step
 def tally_half(first, n, parity, w, counters):  # type: ignore[no-untyped-def]
     """Count the unsatisfied bonds of a half of a batch, with words from ``first`` on, after its update."""
+    # A site with k unsatisfied bonds of z, phantom bonds included, has z - k after its flip:
+    #     z = 7    7 - k inverts all three bits
+    #     z = 6    6 - k keeps the low bit, inverts the middle one if low is 0, and the high one unless k is 3
     for q in range(n):
         e = first + q
         flip, low, middle, high = w[FLIP + e], w[CLASS + e], w[CLASS + ROW + e], w[CLASS + 2 * ROW + e]
@@ -175,11 +178,17 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
         source: Counter word 1, the two key words, and the Philox rounds, 7 or 10.
         share: Colours ``share[0]`` to ``share[1] - 1``, and of their batches part ``share[2]`` of ``share[3]``.
     """
+    # Bonds of batch b of n sites, from offset[b] on; ``neighbour`` and ``sign`` have the same order:
+    #
+    #     | slot 0: n neighbours | slot 1: n neighbours | ... | slot (slots - 1) |
+    #
+    # Sites of a batch have one colour, so that none is a neighbour of another.
     (w, tail, site, lane), (totals, counters) = scratch, counted
     (always, planes, thresholds), (block, (k0, k1), rounds) = tables, source
     are_few, added = lanes[1] == ZERO and lanes[0] >> FEW == ZERO, 0
     for sweep in range(sweeps):
         for colour in range(share[0], share[1]):
+            # If bonds are counted, each has one end of the last colour, whose last update has them at hand.
             counts = totals.size > 0 and sweep + 1 == sweeps and colour + 1 == share[1]
             first, stop = share_of_batches(batches.colour_start, colour, share)
             for b in range(first, stop):
@@ -188,6 +197,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                 n = sites.size
                 bonds = slice(batches.offset[b], batches.offset[b] + slots * n)
                 neighbour, sign = batches.neighbour[bonds], signs[bonds]
+                # At most FEW replicas: half 1 is empty, and later planes are drawn for undecided sites only.
                 if are_few:
                     gather_few(SPIN, state, sites, w)
                     for k in range(slots):
@@ -199,6 +209,7 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
                     )  # fmt: skip
                     scatter_few(state, sites, w)
                 else:
+                    # Spins, and neighbours flipped by the signs of couplings: where both differ, a bond is unsatisfied.
                     gather(SPIN, state, sites, w)
                     for k in range(slots):
                         gather_signed(NEAR + k * ROW, state, neighbour[slot(k, n)], sign[slot(k, n)], w)
@@ -218,7 +229,11 @@ def sweep_and_tally(  # type: ignore[no-untyped-def]
 @step
 def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  # type: ignore[no-untyped-def]
     """Count unsatisfied bonds of any number of slots, one by one, in ``count_bits`` bit planes from ``row`` on."""
+    # A ripple counter: row NEAR is a stream of ones, and then of carries, through the planes
+    #
+    #     row (ones)  ->  row + ROW (twos)  ->  row + 2 ROW (fours)  ->  ...
     for b in range(count_bits):
+        # Bit b of ``base``, the unsatisfied phantom bonds, in all lanes: 0 or all ones.
         start = ZERO - np.uint64((base >> b) & 1)
         for e in range(ROW):
             w[row + b * ROW + e] = start
@@ -228,11 +243,13 @@ def count_slots(n, slots, base, count_bits, state, neighbour, signs, w, row):  #
         for half in range(2):
             for q in range(n):
                 e = half * BATCH + q
+                # 1 where the bond is unsatisfied.
                 w[NEAR + e] = w[SPIN + e] ^ w[NEAR + e] ^ (ZERO - np.uint64(sign[q]))
         for b in range(count_bits):
             for half in range(2):
                 for q in range(n):
                     e = half * BATCH + q
+                    # A half adder: the plane takes the XOR, and the AND carries to the next plane.
                     low = w[row + b * ROW + e]
                     w[row + b * ROW + e] = low ^ w[NEAR + e]
                     w[NEAR + e] &= low
@@ -328,6 +345,7 @@ def add_three_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             spin = w[SPIN + e]
+            # A full adder counts three bonds in two bits; adding these to planes 0 and 1 leaves a carry for plane 2.
             low, middle = full_add(spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e])
             carry = w[CLASS + e] & low
             w[CLASS + e] ^= low
@@ -342,6 +360,7 @@ def add_seven_bonds(n, count_bits, w):  # type: ignore[no-untyped-def]
         for q in range(n):
             e = half * BATCH + q
             spin = w[SPIN + e]
+            # Seven bonds in three bits, added to planes 0 to 2 like two binary numbers; CHEAP has the carry.
             low, middle, high = add_seven(
                 spin ^ w[NEAR + e], spin ^ w[NEAR + ROW + e], spin ^ w[NEAR + 2 * ROW + e],
                 spin ^ w[NEAR + 3 * ROW + e], spin ^ w[NEAR + 4 * ROW + e], spin ^ w[NEAR + 5 * ROW + e],
@@ -524,19 +543,23 @@ def sweep_by_degree(  # type: ignore[no-untyped-def]
                 slots, parity = slots_of[b], parities[b]
                 sites = order[first_of[b] : first_of[b + 1]]
                 n = sites.size
+                # Loops run over whole vectors; the results of columns past the last site are never stored.
                 columns = (n + 7) & ~7  # whole vectors
+                # The count has K bits; its top bit means a gain of energy, and the K - 1 others are the class.
                 count_bits = bits_of_count(most_of[b])
                 class_bits, bits = count_bits - 1, min(count_bits - 1, cheap_bits)
                 gather(SPIN, state, sites, w)
                 if starts.size:
                     start_in_fields(columns, count_bits, first_of[b], starts, w)
                 else:
+                    # Phantom bonds raise the degree to 2^K - 2 or 2^K - 1; half of them are unsatisfied.
                     start_count(columns, count_bits, ((1 << count_bits) - 2 + parity - slots) // 2, w)
                 count_by_sevens(n, columns, slots, offset[b], count_bits, state, neighbour, signs, w)
                 decide_cheap(columns, bits, class_bits, certain, parity, lanes, w)
                 prefixes(sites, block, low_sweep, k0, k1, w)
                 compare_cheap(columns, bits, planes, parity, half_sweep, k0, k1, rounds, w)
                 words = collect_flips(n, lanes, w, tail)
+                # Tables of all degrees end with the same classes, so this degree takes the last 2^(K - 1) rows.
                 of_class = thresholds[parity, thresholds.shape[1] - (1 << class_bits) :]
                 finish_lanes(words, class_bits, of_class, sites, block, half_sweep, k0, k1, rounds, w, tail, site, lane)
                 scatter(state, sites, w)

@@ -76,6 +76,11 @@ def sweep_lattice(  # type: ignore[no-untyped-def]
     work, state, halo, sides, seams, signs, rule, number, source, half_sweep, sweeps, share, wide
 ):
     """Do ``sweep_site`` with scratch and a row of ``rules_of``."""
+    # A colour is divided twice; groups have 128 lanes, two words:
+    #
+    #     colour   | chunk: ``served`` groups | chunk | ...          one window of the other colour each
+    #     chunk    | batch: BATCH groups | batch | ...               one set of scratch rows each
+    #     rows     word q of half 0: group first + q, lanes 0 to 63; word BATCH + q: lanes 64 to 127
     (w, tail, site, lane), numbers, (window, served) = work
     (certain, bits, own), (block, (k0, k1), rounds) = rule, source
     used = np.full(2, ALL)
@@ -87,14 +92,18 @@ def sweep_lattice(  # type: ignore[no-untyped-def]
             mine, other = state[colour], state[1 - colour]
             for chunk in range(start, stop, served):
                 of_chunk = min(served, stop - chunk)
+                # The other colour does not change in this half-sweep, so a copy of it serves the chunk.
                 at = fill_window(window, chunk, of_chunk, other, halo, 1 - colour, sides)
                 for first in range(chunk, chunk + of_chunk, BATCH):
                     n = min(BATCH, chunk + of_chunk - first)
+                    # A group draws like a site of 128 replicas: its number takes the place of the site's.
                     sites = numbers[:n]
                     for q in range(n):
                         sites[q] = number + first + q
+                    # Bit of the window that lies opposite the batch's first lane.
                     place = at + 2 * WORD * (first - chunk)
                     count_unlike(n, load(colour, first, n, mine, window, place, sides, seams, signs, w), w)
+                    # In a field the spin is one more bit of the class.
                     if wide is not None:
                         for e in range(ROW):
                             w[CLASS + COUNT_BITS * ROW + e] = w[SPIN + e]
