@@ -28,6 +28,7 @@ SHORTER = {
         "--sweeps 20000": "--sweeps 4000",
         "samples=64": "samples=8",
     },
+    "docs/howto/analysis.md": {"--sweeps 20000 --clusters sw": "--sweeps 2000 --clusters sw", "--size 32": "--size 12"},
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",
