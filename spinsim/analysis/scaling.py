@@ -245,15 +245,34 @@ def collapse(
     """
     results = _ordered(runs, smallest)
     name = y or LENGTH.get(order_parameter(results), "binder_cumulant")
-    dimensionless = any(name in pair for pair in CROSSING.values())
-    held = 0.0 if power is None and dimensionless else power
-    points = []
-    for seed, result in enumerate(results):
-        curves = resampled(result, RESAMPLES, seed)
-        if name not in curves:
-            raise InputError(f"the runs have no average {name!r}: choose {either(tuple(curves))}")
-        points.append(_points(_side(result), result.axis.values, curves[name], window, _entries(result, name)))
+    points = _points_of(results, _resampled(results), name, window)
+    held = 0.0 if power is None and _is_dimensionless(name) else power
     return fit_collapse(points, name, degree, held, near)
+
+
+def _is_dimensionless(name: str) -> bool:
+    return any(name in names for names in CROSSING.values())
+
+
+def _resampled(results: Sequence[Tempered]) -> list[dict[str, Array]]:
+    """Curves of each size with resamples of its own, (1 + resamples, points), by the names of averages."""
+    return [resampled(result, RESAMPLES, seed) for seed, result in enumerate(results)]
+
+
+def _points_of(
+    results: Sequence[Tempered],
+    curves: Sequence[dict[str, Array]],
+    name: str,
+    window: Sequence[float] | None = None,
+) -> list[Points]:
+    """Points of an average of each size."""
+    for rows in curves:
+        if name not in rows:
+            raise InputError(f"the runs have no average {name!r}: choose {either(tuple(rows))}")
+    return [
+        _points(_side(result), result.axis.values, rows[name], window, _entries(result, name))
+        for result, rows in zip(results, curves, strict=True)
+    ]
 
 
 def _entries(result: Tempered, name: str) -> int:
@@ -339,7 +358,7 @@ def quotients(runs: Iterable[Run], *names: str, near: float | None = None) -> li
     results = _ordered(runs, 0)
     order = order_parameter(results)
     length = LENGTH.get(order)
-    curves = [resampled(result, RESAMPLES, seed) for seed, result in enumerate(results)]
+    curves = _resampled(results)
     if length is None or any(length not in one for one in curves):
         raise InputError("the runs have no correlation length of an order parameter: quotients need it")
     chosen = names or tuple(name for name in _SUSCEPTIBILITIES[order] if all(name in one for one in curves))[:1]
@@ -397,7 +416,12 @@ def scaling_report(runs: Iterable[Run]) -> Report:
     results = _ordered(runs, 0)
     order, symbol = order_parameter(results), results[0].axis.symbol
     names = [name for name in (*CROSSING[order][:2], *_SUSCEPTIBILITIES[order]) if _all_have(results, name)]
-    found = [collapse(results, name, smallest=_side(one)) for name in names for one in results[:-1]]
+    from_each = [(results[k:], _resampled(results[k:])) for k in range(len(results) - 1)]  # smallest sizes left out
+    found = [
+        fit_collapse(_points_of(kept, curves, name), name, power=0.0 if _is_dimensionless(name) else None)
+        for name in names
+        for kept, curves in from_each
+    ]
     compared = quotients(results) if LENGTH.get(order) in names else []
     lines = [["collapse of", "L from", f"{symbol}_c", "nu", "p", "chi^2 / of", "prob."]]
     lines += [

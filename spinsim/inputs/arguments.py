@@ -245,7 +245,12 @@ def typed(function: Any, given: Mapping[str, Any]) -> dict[str, Any]:
 def checked(function: Function) -> Function:
     """Convert a function's arguments by ``as_stated`` at each call; refuse unknown or repeated names with a hint."""
     stated = cache(partial(_stated, function))  # at the first call, as reading signatures takes long
-    called = function.__qualname__.removesuffix(".__init__").replace("Exchanged.", "Ising.")
+
+    def called(*args: Any) -> str:
+        """Name of the function in messages; a class method has that of the class on which it is called."""
+        if args and isinstance(args[0], type) and stated().places[:1] == ("cls",):
+            return f"{args[0].__qualname__}.{function.__name__}"
+        return function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -255,7 +260,7 @@ def checked(function: Function) -> Function:
             try:
                 signature(function).bind(*args, **keywords)
             except TypeError as error:
-                raise WrongTypeError(f"{called} was given {error}: give each argument once, by name") from error
+                raise WrongTypeError(f"{called(*args)} was given {error}: give each argument once, by name") from error
         for place, name in enumerate(places[: len(args)]):
             given[place] = as_stated(name, args[place], wanted[name])
         for name, value in keywords.items():
@@ -264,7 +269,7 @@ def checked(function: Function) -> Function:
             elif not takes_others:
                 names = [*wanted]
                 hint = nearest(name, names[names[:1] in (["self"], ["cls"]) :])
-                raise WrongTypeError(f"{called} has no argument {name!r}: {hint}")
+                raise WrongTypeError(f"{called(*args)} has no argument {name!r}: {hint}")
         return function(*given, **keywords)
 
     checking_call: Any = call

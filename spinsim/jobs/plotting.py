@@ -110,14 +110,16 @@ def _check(job: Job, figures: FigureSet, names: Sequence[str] | None, options: M
             raise InputError(f"{name} is for {known[name].purpose}: leave it out, or ask for {known[name].figures[0]}")
 
 
-def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
+def _mark(wanted: Drawing) -> paper.Mark | None:
+    """The place that the option ``mark`` names; None without it."""
     place = wanted.options.get("mark")
-    mark = None if place is None else paper.Mark(place, f"${place:g}$")
+    return None if place is None else paper.Mark(place, f"${place:g}$")
 
+
+def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Summary]) -> Draw:
     def thermodynamics() -> PaperFigure:
-        return figures.averages_figure(
-            [result], [summary()], wanted.style, columns=wanted.options.get("columns"), mark=mark
-        )
+        columns = wanted.options.get("columns")
+        return figures.averages_figure([result], [summary()], wanted.style, columns=columns, mark=_mark(wanted))
 
     drawn: Draw = {"thermodynamics": thermodynamics}
     if wanted.figure == "order" or figures.order_names(result):
@@ -129,8 +131,8 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
     """Return functions that draw the crossings of several sizes, which are also printed, and the averages."""
     ordered = sorted(results, key=lambda result: sites_of_space(result.model))
     check_sizes(ordered)
-    observable, near, columns, place = (wanted.options.get(name) for name in ("observable", "near", "columns", "mark"))
-    mark = None if place is None else paper.Mark(place, f"${place:g}$")
+    observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
+    mark = _mark(wanted)
 
     @cache
     def summaries() -> list[Summary]:

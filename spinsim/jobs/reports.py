@@ -146,17 +146,17 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
     cut = [] if model.maxcut_weight is None else [Row("Best cut", float(model.cut(lowest)), key="cut")]
     offset = [Row(key="lowest_energy_with_offset", value=lowest + model.offset)] if model.offset else []
     if model.samples == 1:
-        hits = f"({of_site.value:.6f} per site), met by {int((best_energy == lowest).sum())} of {replicas}{each}"
+        of_one = f"({of_site.value:.6f} per site)"
+        met = f"met by {int((best_energy == lowest).sum())} of {replicas}{each}"
         if model.offset:  # the value of the user's problem comes first
-            met = hits[hits.index("met") :]
             first = Row("Lowest energy", lowest + model.offset, note=met, key="lowest_energy_with_offset")
             return [
                 first,
-                Row("Without constant", lowest, note=hits.partition(",")[0], key="lowest_energy"),
+                Row("Without constant", lowest, note=of_one, key="lowest_energy"),
                 of_site,
                 *cut,
             ]
-        return [Row("Lowest energy", lowest, note=hits, key="lowest_energy"), of_site, *cut]
+        return [Row("Lowest energy", lowest, note=f"{of_one}, {met}", key="lowest_energy"), of_site, *cut]
     averages = lowest_of_samples(model, best_energy)
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"
     return [

@@ -56,6 +56,17 @@ def tempered(name: str = "configurations") -> Any:
     return ss.temper(GLASS, [1.0, 1.5, 2.0], sweeps=60, thermalize=0, device="cpu", save_configurations=2)
 
 
+@cache
+def two_sizes() -> list[Any]:
+    ladder = [2.0, 2.125, 2.25, 2.375, 2.5]
+    return [ss.temper(ss.Ising(ss.square(side)), ladder, 200, 20, replicas=4, device="cpu") for side in (4, 6)]
+
+
+def collapsed(**given: Any) -> list[float]:
+    found = ss.collapse(two_sizes(), **given)
+    return [found.critical, found.nu, found.power, found.chi2, found.freedom]
+
+
 def engine(replicas: int = 4) -> Engine:
     return ss.create_engine(GLASS, replicas, Dynamics(), **CPU)
 
@@ -248,6 +259,10 @@ CASES = {
     "integrated_time": Case(
         ss.integrated_time, {"series": np.sin(np.arange(60.0).reshape(20, 3))}, {"chain_axis": 1}, {"least_window": 2.5}
     ),
+    "collapse": Case(
+        collapsed, {"y": "binder_cumulant"}, {"degree": 2}, {"power": 0.25, "near": 2.25, "smallest": 4.0}
+    ),
+    "quotients": Case(lambda near: repr(ss.quotients(two_sizes(), near=near)), {}, {}, {"near": 2.25}),
     "onsager.energy": Case(onsager.energy, {"temperature": 2.5}, {}, ONSAGER),
     "onsager.magnetization": Case(onsager.magnetization, {"temperature": 1.0}, {}, ONSAGER),
     "onsager.specific_heat": Case(onsager.specific_heat, {"temperature": 2.5}, {}, ONSAGER),
