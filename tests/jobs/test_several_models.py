@@ -18,7 +18,7 @@ def test_a_list_of_models_is_annealed_as_one_by_one() -> None:
             np.testing.assert_array_equal(found.energy, one.energy)
             np.testing.assert_array_equal(found.best_energy, one.best_energy)
     assert ss.anneal([], **settings) == []
-    with pytest.raises(ss.InputError, match="model 1 of the list: a int is no model"):
+    with pytest.raises(ss.InputError, match="model 1 of the list: an object of type int is no model"):
         ss.anneal([models[0], 5], **settings)
     with pytest.raises(ss.InputError, match="name a file for one model"):
         ss.anneal(models, **settings, out="all.h5")
