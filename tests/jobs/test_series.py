@@ -174,7 +174,7 @@ def test_a_dry_run_says_how_long_and_how_large_and_writes_nothing(tmp_path: Path
     assert said.status == 0, said
     lines = {line.split()[0]: line for line in said.out.splitlines() if line}
     assert "about" in lines["Time"]
-    assert "days" in lines["Time"] or " h " in lines["Time"]
+    assert any(unit in lines["Time"] for unit in ("days", " h ", " min "))  # by how fast this machine is
     assert "rows of 100000000 measurements, and sums over all of them" in lines["File"]
     assert list(tmp_path.iterdir()) == []
     assert run(capsys, monkeypatch, "transfer", "--width", 4, "--dry-run").status == 2
