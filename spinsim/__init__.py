@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from spinsim import sampling as sampling
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
-    from spinsim.analysis.scaling import collapse as collapse
-    from spinsim.analysis.scaling import quotients as quotients
+    from spinsim.analysis.scaling.collapse import collapse as collapse
+    from spinsim.analysis.scaling.limits import infinite_size as infinite_size
+    from spinsim.analysis.scaling.limits import power_of_size as power_of_size
+    from spinsim.analysis.scaling.peaks import peaks as peaks
+    from spinsim.analysis.scaling.quotients import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
@@ -72,7 +75,10 @@ __version__ = "1.0.0"
 _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
     "analysis.onsager": ["onsager"],
-    "analysis.scaling": ["collapse", "quotients"],
+    "analysis.scaling.collapse": ["collapse"],
+    "analysis.scaling.limits": ["infinite_size", "power_of_size"],
+    "analysis.scaling.peaks": ["peaks"],
+    "analysis.scaling.quotients": ["quotients"],
     "analysis.sizes": ["compare_sizes"],
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],

@@ -131,7 +131,7 @@ def analyze(
 
 def _scaling(results: list[Any], others: object) -> Report:
     """Return the report on the finite-size scaling of runs."""
-    from spinsim.analysis.scaling import scaling_report
+    from spinsim.analysis.scaling.report import scaling_report
 
     if others:
         raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")

@@ -14,6 +14,8 @@ from spinsim.analysis import figures
 from spinsim.analysis.figures import FORMATS, STYLES, paper, save_figures
 from spinsim.analysis.figures.paper import BLUE, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.runs import Array, Tempered
+from spinsim.analysis.scaling.curves import sizes_of
+from spinsim.analysis.scaling.report import best_collapses, estimates_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.analysis.tables import chosen_columns
@@ -128,7 +130,7 @@ def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Sum
 
 
 def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
-    """Return functions that draw the crossings of several sizes, which are also printed, and the averages."""
+    """Return functions that draw the crossings of several sizes, which are also printed, averages, and scaling."""
     ordered = sorted(results, key=lambda result: sites_of_space(result.model))
     check_sizes(ordered)
     observable, near, columns = (wanted.options.get(name) for name in ("observable", "near", "columns"))
@@ -151,7 +153,13 @@ def figures_of_several(results: Sequence[Tempered], wanted: Drawing) -> Draw:
     def thermodynamics() -> PaperFigure:
         return figures.averages_figure(ordered, summaries(), wanted.style, observable, columns, mark)
 
-    return {"crossings": crossings, "thermodynamics": thermodynamics}
+    drawn: Draw = {"crossings": crossings, "thermodynamics": thermodynamics}
+    if wanted.figure in ("collapse", "estimates"):  # only by name: not all runs of several sizes can be fitted
+        symbol, runs = ordered[0].axis.symbol, paper.runs_text(ordered)
+        sizes = cache(partial(sizes_of, ordered))
+        drawn["collapse"] = lambda: figures.collapse_figure(best_collapses(sizes()), wanted.style, symbol, runs)
+        drawn["estimates"] = lambda: figures.estimates_figure(estimates_of(sizes()), wanted.style, runs)
+    return drawn
 
 
 class Course(NamedTuple):

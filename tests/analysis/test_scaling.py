@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from harness import run
 
 import spinsim as ss
-from spinsim.analysis.scaling import Points, fit_collapse
+from spinsim.analysis.scaling.collapse import fit_collapse
+from spinsim.analysis.scaling.curves import Points, Size
+from spinsim.analysis.scaling.peaks import peaks_of
 
 CRITICAL, NU, POWER = 1.1, 1.5, 1.75
 SIDES = 8, 12, 16, 24
+OMEGA = 1.1
 
 
-def made(seed: int, power: float, noise: float = 1e-3) -> list[Points]:
+def made(seed: int, power: float, noise: float = 1e-3, corrections: float = 0.0) -> list[Points]:
     """Points of four sizes on one curve, with errors that are correlated along the ladder."""
     random, points = np.random.default_rng(seed), []
     x = np.linspace(0.9, 1.3, 9)
     correlation = 0.7 ** np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
     for side in SIDES:
         u = (x - CRITICAL) * side ** (1 / NU)
-        y = side**power * (0.6 - 0.3 * u + 0.05 * u**2 + 0.02 * u**3)
+        y = side**power * (0.6 - 0.3 * u + 0.05 * u**2 + 0.02 * u**3 + corrections * side**-OMEGA * (1 + u))
         covariance = (noise * side**power) ** 2 * correlation
         points.append(Points(side, x, random.multivariate_normal(y, covariance), covariance, np.inf))
     return points
@@ -41,11 +46,97 @@ def test_errors_of_collapses_are_calibrated(power: float, seeds: int) -> None:
     if power:
         scores["power"] = [(one.power - power) / one.power_error for one in found]
     for name, score in scores.items():
-        spread = np.sqrt(np.mean(np.square(score)))
-        assert abs(np.mean(score)) * np.sqrt(seeds) <= 4, name
-        assert abs(spread - 1) <= max(0.15, 4 / np.sqrt(2 * seeds)), (name, spread)
+        calibrated(score, name)
     assert 0.3 < np.mean([one.probability for one in found]) < 0.7
     assert all(one.freedom == 36 - 4 - (3 if power else 2) for one in found)
+
+
+def calibrated(scores: list[float], name: str) -> None:
+    """Scores of a number of seeds have mean 0 and spread 1."""
+    seeds, spread = len(scores), np.sqrt(np.mean(np.square(scores)))
+    assert abs(np.mean(scores)) * np.sqrt(seeds) <= 4, name
+    assert abs(spread - 1) <= max(0.15, 4 / np.sqrt(2 * seeds)), (name, spread)
+
+
+@pytest.mark.parametrize("seeds", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_corrections_to_scaling_are_found_or_held(seeds: int) -> None:
+    points = [made(seed, 0.0, 1e-4, corrections=0.5) for seed in range(seeds)]
+    fitted = [fit_collapse(one, degree=3, near=CRITICAL, omega="fit") for one in points]
+    held = [fit_collapse(one, degree=3, near=CRITICAL, omega=OMEGA) for one in points]
+    calibrated([(one.omega - OMEGA) / one.omega_error for one in fitted], "omega")
+    for name, found in (("fitted", fitted), ("held", held)):
+        calibrated([(one.critical - CRITICAL) / one.critical_error for one in found], f"critical, {name}")
+        calibrated([(one.nu - NU) / one.nu_error for one in found], f"nu, {name}")
+    assert {one.omega_error for one in held} == {0.0}
+    assert held[0].critical_error < fitted[0].critical_error
+    assert fit_collapse(points[0], degree=3, near=CRITICAL).probability < 1e-6
+    for one in fitted[0].points:
+        u, y, error = fitted[0].scaled(one)
+        assert np.all(np.abs(y - np.polynomial.polynomial.polyval(u, fitted[0].coefficients)) < 5 * error)
+
+
+class OfSize(NamedTuple):
+    side: float
+    resampled: dict[str, np.ndarray]
+
+
+def values(seed: int, function: Callable[[float], float], error: float) -> list[OfSize]:
+    """Values of five pairs of sizes; neighbours share a size and half of their noise."""
+    random = np.random.default_rng(seed)
+    noise, again = random.normal(size=6), random.normal(size=(6, 4000))
+    return [
+        OfSize(side, {"nu": function(side) + error * np.append(noise[k] + noise[k + 1], (again[k] + again[k + 1]))})
+        for k, side in enumerate((4.0, 6.0, 8.0, 12.0, 16.0))
+    ]
+
+
+@pytest.mark.parametrize("seeds", [100, pytest.param(400, marks=pytest.mark.slow)])
+def test_limits_of_infinite_size_and_powers_are_calibrated(seeds: int) -> None:
+    of_limit = [values(seed, lambda side: 1.5 + 2 * side**-OMEGA, 1e-3) for seed in range(seeds)]
+    for exponent in (None, OMEGA):
+        found = [ss.infinite_size(one, "nu", exponent) for one in of_limit]
+        calibrated([(one.value - 1.5) / one.error for one in found], f"limit, {exponent}")
+        assert found[0].freedom == (2 if exponent is None else 3)
+        assert 0.3 < np.mean([one.probability for one in found]) < 0.7
+    of_power = [values(seed, lambda side: 3 * side**1.75, 1e-2) for seed in range(seeds)]
+    found = [ss.power_of_size(one, "nu") for one in of_power]
+    calibrated([(one.value - 1.75) / one.error for one in found], "power")
+    assert found[0].amplitude == pytest.approx(3, rel=0.02)
+    assert ss.power_of_size(of_power[0], "nu", smallest=8).sides.tolist() == [8, 12, 16]
+
+
+def test_limits_that_cannot_be_found() -> None:
+    found = values(1, lambda side: side, 0.1)
+    for call, words in (
+        (lambda: ss.infinite_size(found[:2], "nu"), "2 values of different sizes are too few, 3"),
+        (lambda: ss.infinite_size(found, "eta"), "there is no 'eta' in what was found"),
+        (lambda: ss.infinite_size(found, "nu", -1.0), "exponent -1.0 is no correction"),
+        (lambda: ss.infinite_size([*found[:3], OfSize(20, {"nu": np.full(4001, np.nan)})], "nu"), "L = 20 has no nu"),
+        (lambda: ss.power_of_size(values(1, lambda side: -side, 0.1), "nu"), "not positive"),
+    ):
+        with pytest.raises(ss.InputError, match=words):
+            call()
+
+
+@pytest.mark.parametrize("seeds", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_peaks_and_largest_slopes_are_calibrated(seeds: int) -> None:
+    """A Gaussian peak at 1.1 and a curve that is steepest there, with noise that is correlated along the ladder."""
+    x, deviation = np.linspace(0.8, 1.4, 13), 5e-3
+    root = np.linalg.cholesky(deviation**2 * 0.5 ** np.abs(np.subtract.outer(np.arange(13), np.arange(13))))
+    curves = {"peak": np.exp(-((x - 1.1) ** 2) / 0.08), "step": 0.5 * np.tanh(3 * (x - 1.1)) / np.tanh(1)}
+    scores: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        random = np.random.default_rng(seed)
+        rows = {name: y + (random.normal(size=(1, 13)) @ root.T) for name, y in curves.items()}
+        rows = {name: np.vstack([y, y + random.normal(size=(300, 13)) @ root.T]) for name, y in rows.items()}
+        size = Size(8.0, x, rows, dict.fromkeys(rows, 1000), None)
+        for name, slope in (("peak", False), ("step", True)):
+            (one,) = peaks_of([size], name, slope, window=(0.85, 1.35), degree=5)
+            scores.setdefault(f"{name} place", []).append((one.place - 1.1) / one.place_error)
+            height = 1.5 / np.tanh(1) if slope else 1.0
+            scores.setdefault(f"{name} height", []).append((one.height - height) / one.height_error)
+    for name, of in scores.items():
+        calibrated(of, name)
 
 
 def test_sizes_lie_on_one_curve_when_scaled() -> None:

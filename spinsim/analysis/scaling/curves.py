@@ -1,0 +1,179 @@
+"""Averages of each size against the ladder, with bootstrap resamples and their covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from spinsim.analysis.runs import Array, Tempered
+from spinsim.analysis.sizes import RESAMPLES, check_sizes, order_parameter, sites_of_space
+from spinsim.analysis.statistics import statistics_of
+from spinsim.analysis.summary import resampled
+from spinsim.errors import InputError
+from spinsim.inputs.texts import either
+from spinsim.model.quadratic import finite
+from spinsim.observables.quantities import in_space
+from spinsim.observables.table import CROSSING
+from spinsim.result import Run, as_result, runs_in
+
+_SMALLEST: Final = 1e-10  # eigenvalue of a correlation matrix below which a combination of points is left out
+LENGTH: Final = {of: name for of, names in CROSSING.items() for name in names if name.endswith("over_L")}
+"""Correlation length over L of each order parameter."""
+SUSCEPTIBILITY: Final = {
+    "magnetization": "susceptibility",
+    "staggered_magnetization": "staggered_susceptibility",
+    "overlap": "spin_glass_susceptibility",
+}
+
+
+class Points(NamedTuple):
+    """An average of one size against the ladder."""
+
+    side: float  # L
+    x: Array  # (points,)
+    y: Array  # (points,)
+    covariance: Array  # of y, (points, points)
+    entries: float  # independent samples or stretches of time behind the covariance; infinite if it is known
+
+    @property
+    def error(self) -> Array:
+        """Standard errors, (points,)."""
+        error = np.sqrt(np.diag(self.covariance))
+        if not np.all(error > 0):
+            raise InputError("some averages have an error of 0: leave out the temperatures where nothing fluctuates")
+        return np.asarray(error)
+
+    @property
+    def whitener(self) -> Array:
+        """Matrix W with W' W the inverse of the covariance, corrected for its estimate from a number of entries.
+
+        Source: J. Hartlap, P. Simon, P. Schneider, Astron. Astrophys. 464, 399 (2007), eq. (17).
+        """
+        scale = self.error
+        values, vectors = np.linalg.eigh(self.covariance / np.outer(scale, scale))
+        kept = values > _SMALLEST * values.max()
+        shrunk = max(0.0, 1 - (len(scale) + 1) / (self.entries - 1))
+        if shrunk == 0:
+            raise InputError(
+                f"L = {self.side:g} has {len(scale)} points, too many for the covariance of {self.entries:g} samples "
+                "or stretches of time: give a narrower window, fewer temperatures, or more samples or sweeps"
+            )
+        return np.asarray(np.sqrt(shrunk / values[kept])[:, None] * vectors[:, kept].T / scale)
+
+
+class Smooth(NamedTuple):
+    """Polynomials through the points of an average, one for all data and one for each resample."""
+
+    low: float  # ends of the fitted range
+    high: float
+    coefficients: Array  # in (x - middle) / half range, the constant first, (degree + 1, 1 + resamples)
+    probability: float  # share of resamples that are as far from their polynomial, if the polynomial serves
+
+    def at(self, x: Array, order: int = 0) -> Array:
+        """Value or derivative of each polynomial at its place, (1 + resamples,)."""
+        reach = (self.high - self.low) / 2
+        u = (x - (self.low + self.high) / 2) / reach
+        derived = np.polynomial.polynomial.polyder(self.coefficients, order)
+        return np.asarray(np.polynomial.polynomial.polyval(u, derived, tensor=False) / reach**order)
+
+
+class Size(NamedTuple):
+    """All averages of one size against the ladder."""
+
+    side: float  # L
+    x: Array  # rising, (points,)
+    rows: dict[str, Array]  # row 0 from all data, then one row a bootstrap resample, (1 + resamples, points), by name
+    entries: dict[str, int]  # independent samples or stretches of time behind each
+    result: Tempered
+
+    def curve(self, name: str) -> Array:
+        if name not in self.rows:
+            raise InputError(f"the runs have no average {name!r}: choose {either(tuple(self.rows))}")
+        return self.rows[name]
+
+    def points(self, name: str, window: Sequence[float] | None = None) -> Points:
+        """Points of an average inside a window that have a value."""
+        return self._points_and_rows(name, window)[0]
+
+    def smooth(self, name: str, degree: int, window: Sequence[float] | None = None) -> Smooth:
+        """Polynomials through the points inside a window, which have the weights of their errors.
+
+        The degree is given, not chosen by the data: errors would be too small then. Points are correlated; this enters
+        through the resamples, whose differences from all data are the noise by which deviations are judged.
+
+        Raises:
+            InputError: for fewer points than coefficients.
+        """
+        points, rows = self._points_and_rows(name, window)
+        if degree >= len(points.x):
+            raise InputError(f"L = {self.side:g} has {len(points.x)} points, too few for degree {degree}: give more")
+        low, high = points.x[0], points.x[-1]
+        matrix = np.vander((2 * points.x - low - high) / (high - low), degree + 1, increasing=True)
+        y = rows.T / points.error[:, None]
+        found = np.asarray(np.linalg.lstsq(matrix / points.error[:, None], y, rcond=None)[0], np.float64)
+        away = y - matrix / points.error[:, None] @ found
+        noise = np.square(away[:, 1:] - away[:, :1]).sum(axis=0)
+        return Smooth(low, high, found, float((noise >= np.square(away[:, 0]).sum()).mean()))
+
+    def _points_and_rows(self, name: str, window: Sequence[float] | None) -> tuple[Points, Array]:
+        """Points inside a window that have a value, and their curves, (1 + resamples, points)."""
+        rows = self.curve(name)
+        inside = np.isfinite(rows).all(axis=0)
+        if window is not None:
+            low, high = (finite(end, "window") for end in window)
+            inside &= (self.x >= low) & (self.x <= high)
+        if inside.sum() < 2:
+            raise InputError(f"L = {self.side:g} has {int(inside.sum())} points in the window: give a wider one")
+        rows = rows[:, inside]
+        covariance = np.atleast_2d(np.cov(rows[1:], rowvar=False))
+        return Points(self.side, self.x[inside], rows[0], covariance, min(self.entries[name], len(rows) - 1)), rows
+
+
+def sizes_of(runs: Iterable[Run], smallest: float = 0) -> list[Size]:
+    """Sizes of runs in rising order, from ``smallest`` on. Each has resamples of its own, whatever others there are.
+
+    Raises:
+        InputError: for fewer than two sizes, and models without a lattice.
+    """
+    results = sorted((as_result(one) for one in runs_in(runs)), key=lambda result: sites_of_space(result.model))
+    kept = [result for result in results if _side(result) >= smallest]
+    check_sizes(kept)
+    sizes = []
+    for result in kept:
+        x, rows = result.axis.values, resampled(result, RESAMPLES, seed=sites_of_space(result.model))
+        rising = np.argsort(x)
+        sizes.append(
+            Size(_side(result), x[rising], {name: of[:, rising] for name, of in rows.items()}, _entries(result), result)
+        )
+    return sizes
+
+
+def _entries(result: Tempered) -> dict[str, int]:
+    """Independent entries behind each average; of an observable of your own the samples, or the copies of one."""
+    statistics = statistics_of(result)
+    own = max(statistics.samples, statistics.run.reduced.copies)
+    return {one.name: statistics.entries_behind(one) for one in statistics.records} | {
+        one.name: own for one in statistics.own_records
+    }
+
+
+def order_of(sizes: Sequence[Size]) -> str:
+    return order_parameter([one.result for one in sizes])
+
+
+def all_have(sizes: Sequence[Size], name: str) -> bool:
+    return all(name in one.rows and np.isfinite(one.rows[name]).all(axis=0).sum() > 1 for one in sizes)
+
+
+def is_dimensionless(name: str) -> bool:
+    return any(name in names for names in CROSSING.values())
+
+
+def _side(result: Tempered) -> float:
+    """L, the side of the lattice; of other models the root of the number of sites that a cube of them has."""
+    lattice = in_space(result.model)
+    if lattice is None:
+        raise InputError(f"{result.model.name} has no lattice: scaling needs a side L")
+    return float(sites_of_space(result.model) ** (1 / lattice.dimension))
