@@ -120,10 +120,11 @@ def test_limits_that_cannot_be_found() -> None:
 
 @pytest.mark.parametrize("seeds", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_peaks_and_largest_slopes_are_calibrated(seeds: int) -> None:
-    """A Gaussian peak at 1.1 and a curve that is steepest there, with noise that is correlated along the ladder."""
+    """A peak at 1.1 and a curve that is steepest there, polynomials with noise that is correlated along the ladder."""
     x, deviation = np.linspace(0.8, 1.4, 13), 5e-3
     root = np.linalg.cholesky(deviation**2 * 0.5 ** np.abs(np.subtract.outer(np.arange(13), np.arange(13))))
-    curves = {"peak": np.exp(-((x - 1.1) ** 2) / 0.08), "step": 0.5 * np.tanh(3 * (x - 1.1)) / np.tanh(1)}
+    t = x - 1.1
+    curves = {"peak": 1 - 12 * t**2 + 60 * t**4, "step": 2 * t - 6 * t**3 + 8 * t**4}
     scores: dict[str, list[float]] = {}
     for seed in range(seeds):
         random = np.random.default_rng(seed)
@@ -131,9 +132,9 @@ def test_peaks_and_largest_slopes_are_calibrated(seeds: int) -> None:
         rows = {name: np.vstack([y, y + random.normal(size=(300, 13)) @ root.T]) for name, y in rows.items()}
         size = Size(8.0, x, rows, dict.fromkeys(rows, 1000), None)
         for name, slope in (("peak", False), ("step", True)):
-            (one,) = peaks_of([size], name, slope, window=(0.85, 1.35), degree=5)
+            (one,) = peaks_of([size], name, slope, window=(0.85, 1.35), degree=4)
             scores.setdefault(f"{name} place", []).append((one.place - 1.1) / one.place_error)
-            height = 1.5 / np.tanh(1) if slope else 1.0
+            height = 2.0 if slope else 1.0
             scores.setdefault(f"{name} height", []).append((one.height - height) / one.height_error)
     for name, of in scores.items():
         calibrated(of, name)
@@ -223,3 +224,13 @@ def test_the_command_prints_collapses_and_quotients(squares, tmp_path, capsys, m
     assert known["quotients"][1]["sides"] == [8, 12]
     refused = run(capsys, monkeypatch, "analyze", "--scaling", "--csv", "a.csv", *files).err
     assert "leave out --csv and --reweight" in refused
+
+
+def test_figures_of_scaling_say_what_was_fitted(squares) -> None:
+    figures = ss.plot(squares, ["collapse", "estimates"])
+    collapse, estimates = figures["collapse"], figures["estimates"]
+    assert len(collapse.axes) == 3
+    assert re.search(r"T_\\mathrm\{c\} = 2\.\d+\(\d+\).*probability", collapse.caption)
+    assert [ax.get_ylabel() for ax in estimates.axes][:3] == [r"$T$ of equal $\xi/L$", r"$\nu$", r"$\eta$"]
+    assert "inverse size" in estimates.caption
+    assert set(ss.plot(squares)) == {"crossings", "thermodynamics"}  # scaling is drawn where it is asked for

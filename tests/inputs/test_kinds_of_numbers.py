@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dimod
@@ -56,14 +57,20 @@ def tempered(name: str = "configurations") -> Any:
     return ss.temper(GLASS, [1.0, 1.5, 2.0], sweeps=60, thermalize=0, device="cpu", save_configurations=2)
 
 
+OF_SIZES: Any = [
+    SimpleNamespace(side=side, resampled={"height": 3 + 1 / side + np.array([0.0, 0.1, -0.1, 0.05 * side])})
+    for side in (2.0, 3.0, 6.0)
+]
+
+
 @cache
-def two_sizes() -> list[Any]:
+def sizes(sides: tuple[int, ...] = (4, 6)) -> list[Any]:
     ladder = [2.0, 2.125, 2.25, 2.375, 2.5]
-    return [ss.temper(ss.Ising(ss.square(side)), ladder, 200, 20, replicas=4, device="cpu") for side in (4, 6)]
+    return [ss.temper(ss.Ising(ss.square(side)), ladder, 200, 20, replicas=4, device="cpu") for side in sides]
 
 
 def collapsed(**given: Any) -> list[float]:
-    found = ss.collapse(two_sizes(), **given)
+    found = ss.collapse(sizes(), **given)
     return [found.critical, found.nu, found.power, found.chi2, found.freedom]
 
 
@@ -262,7 +269,24 @@ CASES = {
     "collapse": Case(
         collapsed, {"y": "binder_cumulant"}, {"degree": 2}, {"power": 0.25, "near": 2.25, "smallest": 4.0}
     ),
-    "quotients": Case(lambda near: repr(ss.quotients(two_sizes(), near=near)), {}, {}, {"near": 2.25}),
+    "collapse with corrections": Case(
+        lambda omega: ss.collapse(sizes((4, 6, 8)), "binder_cumulant", degree=2, omega=omega).chi2,
+        {},
+        {},
+        {"omega": 1.5},
+    ),
+    "quotients": Case(
+        lambda **given: repr(ss.quotients(sizes(), **given)), {}, {"degree": 2}, {"near": 2.25}
+    ),
+    "peaks": Case(lambda degree: repr(ss.peaks(sizes(), degree=degree)), {}, {"degree": 3}),
+    "infinite_size": Case(
+        lambda **given: ss.infinite_size(OF_SIZES, "height", **given).value, {}, {},
+        {"exponent": 1.5, "smallest": 2.0},
+    ),
+    "power_of_size": Case(
+        lambda smallest: ss.power_of_size(OF_SIZES, smallest=smallest).value, {}, {},
+        {"smallest": 3.0},
+    ),
     "onsager.energy": Case(onsager.energy, {"temperature": 2.5}, {}, ONSAGER),
     "onsager.magnetization": Case(onsager.magnetization, {"temperature": 1.0}, {}, ONSAGER),
     "onsager.specific_heat": Case(onsager.specific_heat, {"temperature": 2.5}, {}, ONSAGER),

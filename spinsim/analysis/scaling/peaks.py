@@ -79,9 +79,9 @@ def peaks(
         InputError: for fewer than two sizes, an unknown average, and too few points.
 
     Examples:
-        >>> runs = [ss.temper(ss.Ising(ss.square(L)), "2:3:11", 4000) for L in (4, 8)]
+        >>> runs = [ss.temper(ss.Ising(ss.square(L)), "2.2:3:9", 20000) for L in (4, 8)]
         >>> [round(one.place, 1) for one in ss.peaks(runs)]
-        [2.6, 2.4]
+        [2.9, 2.5]
     """
     if degree < 2 + slope:
         raise InputError(f"a polynomial of degree {degree} has no such peak: give {2 + slope} or more, such as 4")
