@@ -69,6 +69,15 @@ def sizes(sides: tuple[int, ...] = (4, 6)) -> list[Any]:
     return [ss.temper(ss.Ising(ss.square(side)), ladder, 200, 20, replicas=4, device="cpu") for side in sides]
 
 
+@cache
+def in_slices(sides: tuple[int, ...] = (4, 8)) -> list[Any]:
+    k, how = [0.4375, 0.453125], {"replicas": 16, "device": "cpu", "local_susceptibility": True}
+    return [
+        ss.quantum(ss.Ising(ss.chain(side)), k, slices, 1000, 100, **how)
+        for side in sides for slices in (side // 2, side, 2 * side)
+    ]  # fmt: skip
+
+
 def collapsed(**given: Any) -> list[float]:
     found = ss.collapse(sizes(), **given)
     return [found.critical, found.nu, found.power, found.chi2, found.freedom]
@@ -283,6 +292,10 @@ CASES = {
         lambda **given: ss.infinite_size(OF_SIZES, "height", **given).value, {}, {},
         {"exponent": 1.5, "smallest": 2.0},
     ),
+    "dynamic_exponent": Case(
+        lambda **given: ss.dynamic_exponent(in_slices(), **given).value, {"at": 0.4375}, {}, {"smallest": 2.0}
+    ),
+    "local_tail": Case(lambda share: ss.local_tail(in_slices((32,))[0], share).exponent, {}, {}, {"share": 0.375}),
     "power_of_size": Case(
         lambda smallest: ss.power_of_size(OF_SIZES, smallest=smallest).value, {}, {},
         {"smallest": 3.0},

@@ -157,8 +157,11 @@ def test_gaps_that_a_temperature_hides_are_bounds() -> None:
     assert "gap / k" not in told[1]
     assert re.match(r" +1 +odd +<0\.125 +<2 +6 +- ", told[2])
     assert re.match(r" +1 +even +- +- +15 +- ", told[4])
-    assert "bounds: gaps below 8 / beta" in " ".join(told)
-    assert "left out where no odd gap above 8 / beta is known" in " ".join(" ".join(told).split())
+    said = " ".join(" ".join(told).split())
+    assert re.search(
+        r"length in time: beta is \S+ to \S+ inverse gaps, and below 8 in 1 of 2 points, where excited", said
+    )
+    assert "left out where no odd gap above 8 / beta is known" in said
 
 
 def test_gaps_from_averages_are_upper_bounds() -> None:

@@ -156,6 +156,28 @@ def test_a_law_that_does_not_hold_is_said() -> None:
     assert "two runs draw a line and cannot test the law: give a third one" in two.verdict
 
 
+def test_a_term_of_fourth_order_is_fitted() -> None:
+    """Errors are calibrated, and wider than without the term; three runs cannot test it."""
+    scores = []
+    for seed in range(40):
+        runs = [
+            made_up(n, lambda square: 1 + 3 * square + 2 * square**2, 1e-3, seed=seed) for n in (4, 6, 8, 12, 16, 24)
+        ]
+        bent, straight = extrapolated(runs, 4), extrapolated(runs)
+        assert straight.failing
+        assert bent.order == 4
+        e = bent.estimates["x"]
+        unwidened = e.error / np.sqrt(np.maximum(1, e.chi_squared / 3))
+        scores += [*((e.value - 1) / unwidened)]
+        assert ("the law holds" in bent.verdict) == (not bent.failing)
+    assert abs(np.std(scores) - 1) < 4 / np.sqrt(2 * len(scores))
+    assert abs(np.mean(scores)) < 4 / np.sqrt(len(scores))
+    three = extrapolated(runs[:3], 4)
+    assert "three runs draw a curve and cannot test the law: give a fourth one" in three.verdict
+    with pytest.raises(ss.InputError, match="order 3 is no power"):
+        ss.extrapolate([ss.quantum(ss.Ising(ss.chain(4)), gamma=1.0, beta=1.0, slices=4, sweeps=200)] * 2, order=3)
+
+
 def test_errors_are_wider_where_the_line_is_bent() -> None:
     bent, straight = (
         [made_up(n, lambda square: 1 + square + c * square**2, 1e-3) for n in (8, 12, 16, 24)]  # noqa: B023

@@ -140,14 +140,14 @@ def sizes_of(runs: Iterable[Run], smallest: float = 0) -> list[Size]:
     results = sorted((as_result(one) for one in runs_in(runs)), key=lambda result: sites_of_space(result.model))
     kept = [result for result in results if _side(result) >= smallest]
     check_sizes(kept)
-    sizes = []
-    for result in kept:
-        x, rows = result.axis.values, resampled(result, RESAMPLES, seed=sites_of_space(result.model))
-        rising = np.argsort(x)
-        sizes.append(
-            Size(_side(result), x[rising], {name: of[:, rising] for name, of in rows.items()}, _entries(result), result)
-        )
-    return sizes
+    return [size_of(result) for result in kept]
+
+
+def size_of(result: Tempered) -> Size:
+    x, rows = result.axis.values, resampled(result, RESAMPLES, seed=sites_of_space(result.model))
+    rising = np.argsort(x)
+    curves = {name: of[:, rising] for name, of in rows.items()}
+    return Size(_side(result), x[rising], curves, _entries(result), result)
 
 
 def _entries(result: Tempered) -> dict[str, int]:

@@ -1,9 +1,9 @@
 """Extrapolation of runs that differ only in their slices to infinitely many: Delta tau = beta / slices goes to 0.
 
 Averages of the Suzuki-Trotter form differ from those of the quantum model by an even function of Delta tau: a + b
-Delta tau^2 to the leading order. Source: R. M. Fye, Phys. Rev. B 33, 6271 (1986). If chi^2 of one sample exceeds its
-degrees of freedom, for example by terms of order Delta tau^4, errors are multiplied by the square root of their
-ratio.
+Delta tau^2 to the leading order, with a term c Delta tau^4 to the next. Source: R. M. Fye, Phys. Rev. B 33, 6271
+(1986). If chi^2 of one sample exceeds its degrees of freedom, for example by terms of higher order, errors are
+multiplied by the square root of their ratio.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from spinsim.result import load_as
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST: Final = 3  # number of runs that test the law; two runs always lie on a line
+LAWS: Final = {2: "a + b Delta tau^2", 4: "a + b Delta tau^2 + c Delta tau^4"}
+"""Laws by the highest power of Delta tau. They have as many coefficients as half of it, and one more."""
 FALSE_ALARMS: Final = 0.01  # probability that at least one fit rejects the law although it holds
 OF_SLICES: Final = ("correlation_in_time_1", "link_overlap", "spin_glass_susceptibility")
 """Averages over slices without a meaning in the quantum model: they count its slices, or bonds in time."""
@@ -62,9 +63,9 @@ class Extrapolated(NamedTuple):
         value: Value at Delta tau = 0.
         error: Standard error of ``value``. For one sample, this error and that of the slope are multiplied by
             sqrt(chi^2 / freedom) if that is above 1.
-        slope: b of a + b Delta tau^2.
+        slope: b of a + b Delta tau^2, or of a + b Delta tau^2 + c Delta tau^4.
         slope_error: Standard error of ``slope``.
-        chi_squared: chi^2 of the fit; degrees of freedom are the number of runs minus 2.
+        chi_squared: chi^2 of the fit; degrees of freedom are the number of runs minus that of coefficients.
         probability: Probability of a chi^2 at least as large; NaN without degrees of freedom.
     """
 
@@ -87,6 +88,7 @@ class Extrapolation(Described):
         gamma: Transverse field at each point, (points,).
         beta: Inverse temperature at each point, (points,).
         estimates: Extrapolated averages by name.
+        order: Highest power of Delta tau in the law, 2 or 4.
     """
 
     axis: Axis
@@ -94,6 +96,7 @@ class Extrapolation(Described):
     gamma: Floats
     beta: Floats
     estimates: Mapping[str, Extrapolated]
+    order: int = 2
 
     @property
     def _summary(self) -> dict[str, str]:
@@ -115,8 +118,9 @@ class Extrapolation(Described):
     @property
     def verdict(self) -> str:
         """Verdict in words on how well averages follow the law."""
-        if len(self.slices) < FEWEST:
-            return "two runs draw a line and cannot test the law: give a third one with other slices"
+        if len(self.slices) == coefficients(self.order):
+            runs, one = ("two runs draw a line", "third") if self.order == 2 else ("three runs draw a curve", "fourth")
+            return f"{runs} and cannot test the law: give a {one} one with other slices"
         tested = sum(int(np.isfinite(e.probability).sum()) for e in self.estimates.values())
         if not tested and any(np.isfinite(e.error).any() for e in self.estimates.values()):
             return (
@@ -143,22 +147,25 @@ class Extrapolation(Described):
         return columns
 
 
-def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extrapolation:
+@public
+def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]], *, order: int = 2) -> Extrapolation:
     """Extrapolate averages of a quantum model to infinitely many slices.
 
-    Fits a + b Delta tau^2 to every average at every point of the ladder. For one sample, errors and chi^2 treat the
-    runs as independent. Several samples are the same in all runs, so errors and chi^2 use the covariance of the runs
-    over samples. With at most as many samples as runs this covariance has no inverse: then each run keeps its own
-    error, and there is no chi^2.
+    Fits a + b Delta tau^2, or a + b Delta tau^2 + c Delta tau^4, to every average at every point of the ladder. For one
+    sample, errors and chi^2 treat the runs as independent. Several samples are the same in all runs, so errors and
+    chi^2 use the covariance of the runs over samples. With at most as many samples as runs this covariance has no
+    inverse: then each run keeps its own error, and there is no chi^2.
 
     Args:
-        runs: Two or more results or files of the general form, of one model at the same gamma and beta.
+        runs: Two or more results or files of the general form, of one model at the same gamma and beta; three or more
+            for order 4.
+        order: Highest power of Delta tau, 2 or 4.
 
     Returns:
         The values of all columns at Delta tau = 0 with errors, and a verdict on the law.
 
     Raises:
-        InputError: for fewer than two runs, runs that differ in more than their slices, and equal slices.
+        InputError: for too few runs, runs that differ in more than their slices, equal slices and other orders.
     """
     results = [run if isinstance(run, QuantumResult) else load_as(QuantumResult, run) for run in runs]
     for result in results:
@@ -168,14 +175,23 @@ def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]]) -> Extra
                 "with gamma and beta"
             )
     steps = [at_step(result, estimates(result)) for result in results]
-    if len(steps) < 2:
-        raise InputError(f"{count(len(steps), 'run')} cannot be extrapolated: give two or more with other slices")
+    if order not in LAWS:
+        raise InputError(f"order {order} is no power of the law: give 2 or 4")
+    fewest = coefficients(order)
+    if len(steps) < fewest:
+        many = "two" if fewest == 2 else "three"
+        raise InputError(f"{count(len(steps), 'run')} cannot be extrapolated: give {many} or more with other slices")
     for step in steps[1:]:
         if not _differ_in_slices(step, steps[0]):
             raise InputError("the runs differ in more than their slices: give runs of one model, gamma and beta")
     if len({step.slices for step in steps}) < len(steps):
         raise InputError("two runs have equal slices: give one run for each number of slices")
-    return extrapolated(steps)
+    return extrapolated(steps, order)
+
+
+def coefficients(order: int) -> int:
+    """Number of coefficients of a law."""
+    return order // 2 + 1
 
 
 def at_step(result: QuantumResult, averages: Mapping[str, Estimate]) -> AtStep:
@@ -207,15 +223,15 @@ def _differ_in_slices(one: AtStep, other: AtStep) -> bool:
     return all(np.array_equal(*pair) for pair in points) and all(np.allclose(*pair, _ROUNDING, 0) for pair in rows)
 
 
-def extrapolated(steps: Sequence[AtStep]) -> Extrapolation:
+def extrapolated(steps: Sequence[AtStep], order: int = 2) -> Extrapolation:
     steps = sorted(steps, key=lambda step: step.slices)
     names = [name for name in steps[0].estimates if all(name in step.estimates for step in steps)]
-    fits = {name: _extrapolated(steps, name) for name in names if name not in OF_SLICES}
+    fits = {name: _extrapolated(steps, name, order) for name in names if name not in OF_SLICES}
     one = steps[0]
-    return Extrapolation(one.axis, tuple(step.slices for step in steps), one.gamma, one.beta, fits)
+    return Extrapolation(one.axis, tuple(step.slices for step in steps), one.gamma, one.beta, fits, order)
 
 
-def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
+def _extrapolated(steps: Sequence[AtStep], name: str, order: int) -> Extrapolated:
     each = [step.estimates[name] for step in steps]
     trusted = np.logical_and.reduce([e.trusted for e in each])
     rows = [step.resampled[name] for step in steps if step.resampled is not None]
@@ -227,26 +243,26 @@ def _extrapolated(steps: Sequence[AtStep], name: str) -> Extrapolated:
         if rows and not np.isfinite(together).all():
             trusted[p] = False
         covariance = np.cov(together) if rows else np.diag([e.error[p] ** 2 for e in each])
-        fits.append(_fit(squares, values, covariance, steps[0].space.samples) if trusted[p] else _NOTHING)
+        fits.append(_fit(squares, values, covariance, steps[0].space.samples, order) if trusted[p] else _NOTHING)
     return Extrapolated(*np.array(fits).T)
 
 
 _NOTHING: Final = (np.nan,) * len(Extrapolated._fields)
 
 
-def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int) -> tuple[float, ...]:
-    """Return ``Extrapolated`` at one point: a line through the values by generalised least squares."""
+def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int, order: int) -> tuple[float, ...]:
+    """Return ``Extrapolated`` at one point: the law through the values by generalised least squares."""
     scale = np.sqrt(np.diag(covariance))
-    freedom = len(values) - 2
+    freedom = len(values) - coefficients(order)
     too_few = 1 < samples <= len(values)  # too few samples: their covariance has no inverse
     if too_few or np.linalg.matrix_rank(covariance / np.outer(scale, scale), _ALIKE) < len(values):
         covariance = np.diag(scale**2)
         freedom = 0
     inverse = np.linalg.inv(covariance)
-    line = np.stack([np.ones_like(squares), squares], axis=1)
-    spread = np.linalg.inv(line.T @ inverse @ line)
-    parameters = spread @ line.T @ inverse @ values
-    rest = values - line @ parameters
+    law = np.vander(squares, coefficients(order), increasing=True)
+    spread = np.linalg.inv(law.T @ inverse @ law)
+    parameters = spread @ law.T @ inverse @ values
+    rest = values - law @ parameters
     score = float(rest @ inverse @ rest)
     # most of the error is common to all runs, and the scatter about the line contains no trace of it
     wider = score / freedom if freedom and samples == 1 else 1.0

@@ -24,6 +24,7 @@ from spinsim.analysis.figures.paper import (
     some_temperatures,
     tick_integers,
 )
+from spinsim.analysis.equilibration import FEW_SAMPLES
 from spinsim.analysis.gaps import (
     FEWEST_STEPS,
     LEAST,
@@ -35,9 +36,11 @@ from spinsim.analysis.gaps import (
     has_even,
 )
 from spinsim.analysis.runs import sample_of, samples_in
+from spinsim.analysis.scaling.dynamic import local_tail
 from spinsim.analysis.statistics import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.tables import with_error
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing
@@ -173,6 +176,18 @@ def local_figure(result: QuantumResult, style: str = "single") -> PaperFigure:
         ax.set_ylabel(r"density of $\log_{10}\,\chi_x$")
     figure.caption = (
         f"Local susceptibilities of the {count(sites, 'site')} of {count(samples, 'sample')} of {result.model.name}, "
-        "averaged over copies: the density of their decimal logarithms."
+        f"averaged over copies: the density of their decimal logarithms.{_tail_sentence(result)}"
     )
     return figure
+
+
+def _tail_sentence(result: QuantumResult) -> str:
+    """Sentence on the exponents of the tails that are drawn; empty for few sites."""
+    if samples_in(result) < FEW_SAMPLES:
+        return ""
+    tail = local_tail(result)
+    each = [
+        f"{with_error(tail.exponent[place], tail.error[place])} at {_point(result, place)}"
+        for place, _ in some_temperatures(result.axis.values)
+    ]
+    return f" Their largest tenth falls as $P(\\chi_x > c) \\sim c^{{-d/z'}}$, with $d/z'$ = {', '.join(each)}."

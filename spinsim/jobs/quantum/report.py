@@ -28,7 +28,15 @@ from spinsim.analysis.tables import (
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
 from spinsim.jobs.ladder.report import MOST_COLUMNS, ladder_columns, ladder_sentence, round_trip_row, table_by_place
-from spinsim.jobs.quantum.extrapolation import OF_SLICES, Extrapolation, at_step, extrapolated, groups
+from spinsim.jobs.quantum.extrapolation import (
+    LAWS,
+    OF_SLICES,
+    Extrapolation,
+    at_step,
+    coefficients,
+    extrapolated,
+    groups,
+)
 from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
 from spinsim.store.contents import MEASUREMENTS
@@ -108,11 +116,8 @@ def in_time_lines(result: QuantumResult) -> list[str]:
             "from the average over sites or bonds, an upper bound: levels nearer each other than it tells apart raise "
             "it. Saved configurations of a small space tell them apart (--save-configurations 1).", "average: ",
         )  # fmt: skip
-    if gaps["odd"].is_hot.any():
-        lines += wrapped(
-            f"gaps below {LEAST:g} / beta, where excited states take part in C(t): take a larger beta, with more "
-            "slices of the same step.", "bounds: ",
-        )  # fmt: skip
+    if (np.isfinite(gaps["odd"].gap) | gaps["odd"].is_hot).any():
+        lines += wrapped(_length_in_time(result, gaps["odd"]), "length in time: ")
     if "even" in gaps and gaps["even"].is_hot.any():
         lines += wrapped(f"left out where no odd gap above {LEAST:g} / beta is known.", "gaps of even parity: ")
     for parity in (parity for parity, of in gaps.items() if not (np.isfinite(of.gap) | of.is_hot).any()):
@@ -123,6 +128,21 @@ def in_time_lines(result: QuantumResult) -> list[str]:
     if "even" not in gaps:
         lines += wrapped("take --even-correlations, or saved configurations, and two copies.", "gaps of even parity: ")
     return lines
+
+
+def _length_in_time(result: QuantumResult, odd: Gaps) -> str:
+    """Sentence on beta times the gap of odd parity, which must be large for averages of the ground state."""
+    spans = np.where(odd.is_hot, LEAST, odd.gap * result.slices)
+    known, hot = spans[np.isfinite(spans) & ~odd.is_hot], int(odd.is_hot.sum())
+    where = "samples and points" if len(spans) > 1 else "points"
+    longest = f"beta is {known.min():.3g} to {known.max():.3g} inverse gaps" if len(known) else "beta"
+    if not hot:
+        return f"{longest}: averages are those of the ground state, up to about exp(-{known.min():.3g})."
+    also = ", and" if len(known) else " is"
+    return (
+        f"{longest}{also} below {LEAST:g} in {hot} of {spans.size} {where}, where excited states take part in averages "
+        "and C(t): take a larger beta, with more slices of the same step."
+    )
 
 
 def _of_one(result: QuantumResult, gaps: Mapping[str, Gaps]) -> list[str]:
@@ -195,12 +215,15 @@ def extrapolations(
     for group in groups(steps):
         first = {step.slices: step for step in reversed(group)}
         one = extrapolated(list(first.values()))
-        numbers.append({"slices": list(one.slices), **one.columns(), "verdict": one.verdict})
+        if one.failing and len(first) > coefficients(4):
+            one = extrapolated(list(first.values()), 4)
+        numbers.append({"slices": list(one.slices), "order": one.order, **one.columns(), "verdict": one.verdict})
         slices = " and ".join([", ".join(map(str, one.slices[:-1])), str(one.slices[-1])])
         rows += wrapped(f"{len(one.slices)} runs that differ in their slices alone, {slices}, at Delta tau = 0:")
         names = choose({**one.estimates, **dict.fromkeys(OF_SLICES)})
         rows += _at_no_step(one, [name for name in names if name in one.estimates])
-        rows.append(Row("Law", note=f"a + b Delta tau^2 fitted to the averages; {one.verdict}."))
+        bent = ", as a + b Delta tau^2 does not hold" if one.order == 4 else ""
+        rows.append(Row("Law", note=f"{LAWS[one.order]} fitted to the averages{bent}; {one.verdict}."))
         if len(first) < len(group):
             rows.append(Row("Note", note="of runs with equal slices the first was taken, others were left out."))
     return Report([*rows, Row(key="extrapolations", value=numbers)] if numbers else [])

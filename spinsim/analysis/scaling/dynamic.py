@@ -1,0 +1,160 @@
+"""Dynamic exponents of quantum transitions: from best numbers of slices, and from tails of local susceptibilities.
+
+At a quantum critical point lengths in time grow as L^z. The Binder cumulant of the order parameter of space and time,
+U(L, L_t) = u(L_t / L^z), is largest where both lengths match: short times and long times both break the order up. M.
+Guo, R. N. Bhatt, D. A. Huse, Phys. Rev. Lett. 72, 4137 (1994); H. Rieger, A. P. Young, Phys. Rev. Lett. 72, 4141
+(1994). Near the transition of a disordered model rare regions give local susceptibilities a tail, P(chi_local > x) ~
+x^(-d / z'), with z' a dynamic exponent that varies with the field: H. Rieger, A. P. Young, Phys. Rev. B 54, 3328
+(1996).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from spinsim.analysis.runs import Array, Tempered
+from spinsim.analysis.scaling.curves import Size, order_of, size_of
+from spinsim.analysis.scaling.limits import SizeFit, power_of_size
+from spinsim.analysis.scaling.peaks import peaks_of
+from spinsim.errors import InputError
+from spinsim.inputs.arguments import public
+from spinsim.observables.quantities import in_space
+from spinsim.observables.table import CROSSING
+from spinsim.result import Run, as_result, runs_in
+
+_DEGREE: Final = 3  # of the polynomials along the ladder
+_IN_TIME: Final = 2  # of that in the logarithm of the number of slices
+_FEWEST_SLICES: Final = 3
+_RESAMPLES: Final = 500
+_FEWEST_IN_TAIL: Final = 10
+
+
+class _Slices(NamedTuple):
+    """Best number of slices of a size, of all data and of each resample."""
+
+    side: float
+    resampled: dict[str, Array]
+
+
+@public
+def dynamic_exponent(runs: Iterable[Run], at: float, name: str | None = None, *, smallest: float = 0) -> SizeFit:
+    """Dynamic exponent z, from the number of slices at which the Binder cumulant of each size is largest.
+
+    Curves against k, Gamma or beta are taken at the critical point ``at``; a parabola in ln L_t through the values of
+    one size has its largest value at L_t ~ L^z.
+
+    Args:
+        runs: Quantum results or files of one model: two sizes or more, each with three numbers of slices or more.
+        at: The critical k (Gamma, beta), within all ladders.
+        name: A cumulant; by default that of the order parameter of space and time.
+        smallest: Smaller sizes are left out.
+
+    Returns:
+        The fit of L_t = a L^z, a ``SizeFit``: ``value`` is z; ``sides`` and ``values`` have L and the best L_t.
+
+    Raises:
+        InputError: for too few sizes or slices, an unknown average, and sizes whose largest cumulant is at an end.
+    """
+    results = [as_result(one) for one in runs_in(runs)]
+    if not results:
+        raise InputError("no runs are given: give two sizes or more, each with three numbers of slices")
+    _check_in_time(*results)
+    sizes = [size_of(one) for one in results]
+    chosen = name or CROSSING[order_of(sizes)][0]
+    sides = sorted({one.side for one in sizes if one.side >= smallest})
+    return power_of_size([_best(side, [one for one in sizes if one.side == side], at, chosen) for side in sides],
+                         "slices")  # fmt: skip
+
+
+def _best(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
+    """Number of slices of the largest cumulant of one size, from runs of several numbers of slices."""
+    ordered = sorted(sizes, key=lambda one: one.result.model.graph.slices)
+    slices = np.array([one.result.model.graph.slices for one in ordered])
+    if len(set(slices.tolist())) < max(len(slices), _FEWEST_SLICES):
+        raise InputError(
+            f"L = {side:g} has runs of {', '.join(map(str, slices))} slices: give three different numbers or more"
+        )
+    for one in ordered:
+        if not one.x[0] <= at <= one.x[-1]:
+            raise InputError(f"the ladder of L = {side:g} from {one.x[0]:g} to {one.x[-1]:g} lacks {at:g}")
+    fits = [one.smooth(name, min(_DEGREE, len(one.x) - 1)) for one in ordered]
+    rows = np.stack([fit.at(np.full(fit.coefficients.shape[1], at)) for fit in fits], axis=1)
+    curve = Size(side, np.log(slices), {name: rows}, {name: len(rows)}, ordered[0].result)
+    (peak,) = peaks_of([curve], name, degree=_IN_TIME)
+    if not np.isfinite(peak.place):
+        raise InputError(
+            f"L = {side:g}: the cumulant is largest at an end of {slices[0]} to {slices[-1]} slices: give runs of more "
+            "or of fewer"
+        )
+    return _Slices(side, {"slices": np.exp(peak.resampled["place"])})
+
+
+@dataclass(frozen=True)
+class LocalTail:
+    """Tail of the distribution of local susceptibilities, P(chi_local > x) ~ x^-exponent; arrays of shape (points,).
+
+    Attributes:
+        exponent: Exponent d / z' at each point of the ladder.
+        error: Its standard error, from bootstrap resamples of the samples; NaN for one sample.
+        start: Susceptibility from which on the tail is taken, in 1 / unit of the couplings.
+        z: z' at each point: dimension of space over ``exponent``; susceptibilities have no mean where it exceeds d.
+    """
+
+    exponent: Array
+    error: Array
+    start: Array
+    z: Array
+
+
+@public
+def local_tail(run: Run, share: float = 0.1) -> LocalTail:
+    """Exponent of the tail of the local susceptibilities of a disordered quantum model at each point of the ladder.
+
+    Hill's estimator: 1 / mean of ln(chi / chi_start) over the largest susceptibilities.
+
+    Args:
+        run: A quantum run with ``local_susceptibility``, or its file.
+        share: Share of all sites of all samples that make the tail, above 0 and at most 0.5. Compare several.
+
+    Returns:
+        ``exponent``, ``error``, ``start`` and ``z`` of a ``LocalTail``, (points,) each.
+
+    Raises:
+        InputError: for runs without local susceptibilities, and fewer than ten sites in the tail.
+
+    Source: B. M. Hill, Ann. Stat. 3, 1163 (1975); H. Rieger, A. P. Young, Phys. Rev. B 54, 3328 (1996).
+    """
+    result: Any = as_result(run)
+    if not 0 < share <= 0.5:
+        raise InputError(f"share {share} of the sites is no tail: give a number above 0 and at most 0.5, such as 0.1")
+    _check_in_time(result)
+    values = result.local_susceptibility.mean(axis=1)  # of the copies, (samples, points, sites)
+    samples, points, sites = values.shape
+    if share * samples * sites < _FEWEST_IN_TAIL:
+        raise InputError(
+            f"{share:g} of {samples * sites} local susceptibilities are fewer than {_FEWEST_IN_TAIL}: give more samples"
+        )
+    random = np.random.default_rng(0)
+    drawn = np.concatenate([np.arange(samples)[None], random.integers(samples, size=(_RESAMPLES, samples))])
+    found = np.array([[_hill(values[of, p].ravel(), share) for of in drawn] for p in range(points)])
+    exponent, lattice = found[:, 0, 0], in_space(result.model)
+    error = found[:, 1:, 0].std(axis=1, ddof=1) if samples > 1 else np.full(points, np.nan)
+    return LocalTail(exponent, error, found[:, 0, 1], (np.nan if lattice is None else lattice.dimension) / exponent)
+
+
+def _check_in_time(*results: Tempered) -> None:
+    for one in results:
+        if one.in_time is None:
+            raise InputError(f"the run of {one.model.name} has no slices in time: give a quantum run")
+
+
+def _hill(values: Array, share: float) -> tuple[float, float]:
+    """Exponent of the tail of positive values, and where it starts."""
+    count = int(share * len(values))
+    largest = np.partition(values, len(values) - count - 1)[len(values) - count - 1 :]
+    start = largest.min()
+    return float(count / np.log(largest / start).sum()), float(start)
