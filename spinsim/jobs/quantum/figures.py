@@ -12,6 +12,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.cosh_fits import decay
+from spinsim.analysis.equilibration import FEW_SAMPLES
 from spinsim.analysis.figures.paper import (
     BARS,
     PAPER,
@@ -24,7 +25,6 @@ from spinsim.analysis.figures.paper import (
     some_temperatures,
     tick_integers,
 )
-from spinsim.analysis.equilibration import FEW_SAMPLES
 from spinsim.analysis.gaps import (
     FEWEST_STEPS,
     LEAST,
