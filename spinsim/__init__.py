@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
     from spinsim.analysis.scaling.collapse import collapse as collapse
+    from spinsim.analysis.scaling.curves import sizes_along as sizes_along
     from spinsim.analysis.scaling.dynamic import dynamic_exponent as dynamic_exponent
     from spinsim.analysis.scaling.dynamic import local_tail as local_tail
     from spinsim.analysis.scaling.limits import infinite_size as infinite_size
@@ -78,6 +79,7 @@ _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
     "analysis.onsager": ["onsager"],
     "analysis.scaling.collapse": ["collapse"],
+    "analysis.scaling.curves": ["sizes_along"],
     "analysis.scaling.dynamic": ["dynamic_exponent", "local_tail"],
     "analysis.scaling.limits": ["infinite_size", "power_of_size"],
     "analysis.scaling.peaks": ["peaks"],

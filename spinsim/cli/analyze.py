@@ -65,6 +65,18 @@ def analyze(
             "from quotients, with errors.",
         ),
     ] = False,
+    along: Annotated[
+        str | None,
+        Flag(
+            metavar="SETTING",
+            help="With --scaling: compare sizes against this setting of the models, such as bond_fraction; each file "
+            "has one value of it.  [the ladder]",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        Flag(help="With --along: the temperature at which files are compared, or nishimori.  [nishimori]"),
+    ] = None,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -97,13 +109,18 @@ def analyze(
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
 
+    if (along or at) and not scaling:
+        raise InputError("--along and --at are for finite-size scaling: add --scaling, or leave them out")
+    if at and not along:
+        raise InputError(f"--at {at} is the temperature of --along: add that flag, or leave it out")
+
     choose = partial(_names, columns=columns, every=every)
     if csv:
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     if scaling:
-        _tell([_scaling([result for _, result in runs], csv or reweight)], as_json)
+        _tell([_scaling([result for _, result in runs], csv or reweight, along, at)], as_json)
         return
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if reweight:
@@ -129,13 +146,16 @@ def analyze(
     _tell(reports, as_json)
 
 
-def _scaling(results: list[Any], others: object) -> Report:
-    """Return the report on the finite-size scaling of runs."""
+def _scaling(results: list[Any], others: object, along: str | None, at: str | None) -> Report:
+    """Return the report on the finite-size scaling of runs, against their ladder or along a setting."""
+    from spinsim.analysis.scaling.curves import sizes_along
     from spinsim.analysis.scaling.report import scaling_report
 
     if others:
         raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")
-    return scaling_report(results)
+    if not along:
+        return scaling_report(results)
+    return scaling_report(sizes_along(results, along, at or "nishimori"))
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

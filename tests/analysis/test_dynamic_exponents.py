@@ -37,7 +37,7 @@ def test_runs_without_a_best_number_of_slices(chains) -> None:
     for runs, at, words in (
         (chains[:3], CRITICAL, "1 values of different sizes are too few"),
         (chains[:2] + chains[3:], CRITICAL, "L = 4 has runs of 2, 4 slices: give three"),
-        (chains, 0.5, "the ladder of L = 4 from 0.43 to 0.45 lacks 0.5"),
+        (chains, 0.5, "the ladder of L = 4 from 0.43 to 0.45 lacks k = 0.5"),
         ([], 0.5, "no runs are given"),
         ([tempered], 2.5, "the run of square-4x4 has no slices in time"),
     ):

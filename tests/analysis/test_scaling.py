@@ -130,7 +130,7 @@ def test_peaks_and_largest_slopes_are_calibrated(seeds: int) -> None:
         random = np.random.default_rng(seed)
         rows = {name: y + (random.normal(size=(1, 13)) @ root.T) for name, y in curves.items()}
         rows = {name: np.vstack([y, y + random.normal(size=(300, 13)) @ root.T]) for name, y in rows.items()}
-        size = Size(8.0, x, rows, dict.fromkeys(rows, 1000), None)
+        size = Size(8.0, x, rows, dict.fromkeys(rows, 1000), None, "T")
         for name, slope in (("peak", False), ("step", True)):
             (one,) = peaks_of([size], name, slope, window=(0.85, 1.35), degree=4)
             scores.setdefault(f"{name} place", []).append((one.place - 1.1) / one.place_error)
@@ -234,3 +234,58 @@ def test_figures_of_scaling_say_what_was_fitted(squares) -> None:
     assert [ax.get_ylabel() for ax in estimates.axes][:3] == [r"$T$ of equal $\xi/L$", r"$\nu$", r"$\eta$"]
     assert "inverse size" in estimates.caption
     assert set(ss.plot(squares)) == {"crossings", "thermodynamics"}  # scaling is drawn where it is asked for
+
+
+@pytest.fixture(scope="module")
+def mixed() -> list[ss.TemperResult]:
+    """Glasses of two sizes with several shares of positive bonds."""
+    return [
+        ss.temper(
+            ss.EdwardsAnderson(ss.square(side), samples=64, seed=k, bond_fraction=share), [0.8, 1.1, 1.4], 400, 100,
+            magnetization_modes=True,
+        )
+        for side in (4, 6) for k, share in enumerate((0.86, 0.89, 0.92))
+    ]  # fmt: skip
+
+
+def test_sizes_along_the_nishimori_line(mixed, tmp_path, capsys, monkeypatch) -> None:
+    """There <E> per bond is -(2 p - 1) and [<m^2>] = [<q^2>]: H. Nishimori, Prog. Theor. Phys. 66, 1169 (1981)."""
+    sizes = ss.sizes_along(mixed)
+    assert [(one.side, one.symbol, one.x.tolist()) for one in sizes] == [(k, "p", [0.86, 0.89, 0.92]) for k in (4, 6)]
+    for size in sizes:
+        for name, exact in (("energy_per_site", -2 * (2 * size.x - 1)), ("magnetization_squared", None)):
+            rows = size.rows[name] - (size.rows["overlap_squared"] if exact is None else exact)
+            assert np.all(np.abs(rows[0]) < 4 * rows[1:].std(axis=0)), name
+    found = ss.collapse(sizes, "binder_cumulant", degree=2)
+    assert len(found.points) == 2
+    assert ss.quotients(sizes, degree=1, observable="magnetization")[0].sides == (4, 6)
+    at_one, of_function = (ss.sizes_along(mixed, at=at) for at in (1.1, lambda p: 1.1))
+    np.testing.assert_array_equal(at_one[0].rows["link_overlap"], of_function[0].rows["link_overlap"])
+    samples = ss.sizes_along(mixed, lambda run: run.config["model"]["bond_fraction"] + 1, at=1.1, symbol="s")
+    assert (samples[0].symbol, samples[0].x[0]) == ("s", pytest.approx(1.86))
+    files = [str(run_.save(tmp_path / f"{k}.h5")) for k, run_ in enumerate(mixed)]
+    shown = run(capsys, monkeypatch, "analyze", "--scaling", "--along", "bond_fraction", *files)
+    assert "points are too few" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("colour",), "has no number 'colour': give a setting, or a function"),
+        (("bond_fraction", "warm"), "'warm' is no temperature: give a number, or nishimori"),
+        (("bond_fraction", 2.0), "the ladder of L = 4 from 0.8 to 1.4 lacks T = 2"),
+        (("field", 1.0), "two runs of L = 4 have equal h: pool them first"),
+        (("field",), "the Nishimori line has no temperature at p = 0"),
+    ],
+)
+def test_sizes_that_lie_along_nothing(mixed, arguments: tuple, words: str) -> None:
+    with pytest.raises(ss.InputError, match=words):
+        ss.sizes_along(mixed, *arguments)
+
+
+def test_flags_of_scaling_that_do_nothing_alone(capsys, monkeypatch) -> None:
+    for flags, words in (
+        (("--along", "field"), "--along and --at are for finite-size scaling: add --scaling"),
+        (("--scaling", "--at", "1.0"), "--at 1.0 is the temperature of --along"),
+    ):
+        assert words in run(capsys, monkeypatch, "analyze", "nowhere.h5", *flags).err

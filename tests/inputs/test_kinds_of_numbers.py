@@ -296,6 +296,9 @@ CASES = {
         lambda **given: ss.dynamic_exponent(in_slices(), **given).value, {"at": 0.4375}, {}, {"smallest": 2.0}
     ),
     "local_tail": Case(lambda share: ss.local_tail(in_slices((32,))[0], share).exponent, {}, {}, {"share": 0.375}),
+    "sizes_along": Case(
+        lambda at: ss.sizes_along(sizes(), "samples", at)[0].rows["energy_per_site"], {}, {}, {"at": 2.125}
+    ),
     "power_of_size": Case(
         lambda smallest: ss.power_of_size(OF_SIZES, smallest=smallest).value, {}, {},
         {"smallest": 3.0},

@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from scipy.stats import chi2 as chi_squared
 
 from spinsim.analysis.runs import Array
-from spinsim.analysis.scaling.curves import LENGTH, Points, is_dimensionless, order_of, sizes_of
+from spinsim.analysis.scaling.curves import LENGTH, Points, Size, is_dimensionless, order_of, sizes_of
 from spinsim.analysis.scaling.limits import LEAST, MOST
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
@@ -216,7 +216,7 @@ def _power_at(points: Sequence[Points], x: float) -> float:
 
 @public
 def collapse(
-    runs: Iterable[Run],
+    runs: Iterable[Run] | Iterable[Size],
     y: str | None = None,
     *,
     power: float | None = None,
@@ -233,7 +233,7 @@ def collapse(
     Compare ``smallest`` = L of the second size, of the third, and so on, until nothing changes.
 
     Args:
-        runs: Results or files of one model in two sizes or more; each may be pooled.
+        runs: Results or files of one model in two sizes or more, each may be pooled; or what ``sizes_along`` returned.
         y: Name of an average, such as ``binder_cumulant`` or ``susceptibility``; by default xi / L of the order
             parameter.
         power: p, held at this value; None fits it, except for cumulants and xi / L, where p = 0.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -12,13 +12,19 @@ from spinsim.analysis.sizes import RESAMPLES, check_sizes, order_parameter, site
 from spinsim.analysis.statistics import statistics_of
 from spinsim.analysis.summary import resampled
 from spinsim.errors import InputError
-from spinsim.inputs.texts import either
+from spinsim.inputs.arguments import public
+from spinsim.inputs.texts import count, either
+from spinsim.model.ising import described
 from spinsim.model.quadratic import finite
 from spinsim.observables.quantities import in_space
 from spinsim.observables.table import CROSSING
 from spinsim.result import Run, as_result, runs_in
 
 _SMALLEST: Final = 1e-10  # eigenvalue of a correlation matrix below which a combination of points is left out
+NEAREST: Final = 8  # points about a place that are fitted
+_MOST_SITES: Final = 2**40  # that a seed of resamples tells apart
+_CUBIC: Final = 3  # degree of their polynomials
+_SYMBOLS: Final = {"bond_fraction": "p", "field": "h", "random_field": "h_r", "dilution": "dilution"}
 LENGTH: Final = {of: name for of, names in CROSSING.items() for name in names if name.endswith("over_L")}
 """Correlation length over L of each order parameter."""
 SUSCEPTIBILITY: Final = {
@@ -80,13 +86,14 @@ class Smooth(NamedTuple):
 
 
 class Size(NamedTuple):
-    """All averages of one size against the ladder."""
+    """All averages of one size against the ladder, or against another quantity."""
 
     side: float  # L
     x: Array  # rising, (points,)
     rows: dict[str, Array]  # row 0 from all data, then one row a bootstrap resample, (1 + resamples, points), by name
     entries: dict[str, int]  # independent samples or stretches of time behind each
-    result: Tempered
+    result: Tempered  # a run of this size
+    symbol: str  # of the abscissa, such as T
 
     def curve(self, name: str) -> Array:
         if name not in self.rows:
@@ -117,6 +124,18 @@ class Size(NamedTuple):
         noise = np.square(away[:, 1:] - away[:, :1]).sum(axis=0)
         return Smooth(low, high, found, float((noise >= np.square(away[:, 0]).sum()).mean()))
 
+    def at(self, name: str, place: float) -> Array:
+        """An average at a place of the ladder, from a cubic polynomial through the nearest points, (1 + resamples,)."""
+        if not self.x[0] <= place <= self.x[-1]:
+            raise InputError(
+                f"the ladder of L = {self.side:g} from {self.x[0]:g} to {self.x[-1]:g} lacks {self.symbol} = {place:g}"
+            )
+        near = np.sort(np.argsort(np.abs(self.x - place), kind="stable")[:NEAREST])
+        if len(near) == 1:
+            return self.curve(name)[:, near[0]]
+        smooth = self.smooth(name, min(_CUBIC, len(near) - 1), (self.x[near[0]], self.x[near[-1]]))
+        return smooth.at(np.full(smooth.coefficients.shape[1], place))
+
     def _points_and_rows(self, name: str, window: Sequence[float] | None) -> tuple[Points, Array]:
         """Points inside a window that have a value, and their curves, (1 + resamples, points)."""
         rows = self.curve(name)
@@ -131,23 +150,106 @@ class Size(NamedTuple):
         return Points(self.side, self.x[inside], rows[0], covariance, min(self.entries[name], len(rows) - 1)), rows
 
 
-def sizes_of(runs: Iterable[Run], smallest: float = 0) -> list[Size]:
+def sizes_of(runs: Iterable[Run] | Iterable[Size], smallest: float = 0) -> list[Size]:
     """Sizes of runs in rising order, from ``smallest`` on. Each has resamples of its own, whatever others there are.
+
+    What ``sizes_along`` returned is taken as it is.
 
     Raises:
         InputError: for fewer than two sizes, and models without a lattice.
     """
-    results = sorted((as_result(one) for one in runs_in(runs)), key=lambda result: sites_of_space(result.model))
+    given: list[Any] = list(cast("Iterable[Any]", runs_in(cast("Any", runs))))
+    if given and all(isinstance(one, Size) for one in given):
+        sizes: list[Size] = sorted((one for one in given if one.side >= smallest), key=lambda one: one.side)
+        if len(sizes) < 2:
+            raise InputError(f"{count(len(sizes), 'size')} cannot be compared: give two sizes or more")
+        return sizes
+    results = sorted((as_result(one) for one in given), key=lambda result: sites_of_space(result.model))
     kept = [result for result in results if _side(result) >= smallest]
     check_sizes(kept)
     return [size_of(result) for result in kept]
 
 
-def size_of(result: Tempered) -> Size:
-    x, rows = result.axis.values, resampled(result, RESAMPLES, seed=sites_of_space(result.model))
+@public
+def sizes_along(
+    runs: Iterable[Run],
+    x: str | Callable[[Any], float] = "bond_fraction",
+    at: float | str | Callable[[float], float] = "nishimori",
+    *,
+    symbol: str | None = None,
+) -> list[Size]:
+    """Averages of each size against a property of the model, for transitions that no ladder of temperatures crosses.
+
+    Each run has one value of the property. Its averages are taken at one temperature of its ladder, from a cubic
+    polynomial through the nearest eight points. ``collapse``, ``quotients`` and ``peaks`` take what this returns in the
+    place of runs.
+
+    Args:
+        runs: Results or files, of each size one or more for each value of the property.
+        x: Setting of the model, such as ``bond_fraction``, ``dilution``, ``field`` or ``random_field``; or a function
+            of a result that returns the property.
+        at: Temperature, in the unit of the couplings; or a function of the property; or ``nishimori`` for that with
+            exp(2 / T) = p / (1 - p), p the share of positive bonds.
+        symbol: Symbol of the property in reports and figures; p by default for the share of positive bonds.
+
+    Returns:
+        A ``Size`` for each size, from the smallest on: ``side``, ``x`` and ``rows`` of averages by name, of all data
+            and of each bootstrap resample, (1 + resamples, points).
+
+    Raises:
+        InputError: for models without the property, equal properties of one size, and temperatures beyond a ladder.
+
+    Source: H. Nishimori, Prog. Theor. Phys. 66, 1169 (1981).
+    """
+    found: dict[float, list[tuple[float, Size, float]]] = {}
+    for k, result in enumerate(as_result(one) for one in runs_in(runs)):
+        place = float(x(result)) if callable(x) else _setting(result, x)
+        size = size_of(result, seed=k)
+        found.setdefault(size.side, []).append((place, size, _temperature(at, place)))
+    shown = symbol or _SYMBOLS.get(x, "x") if isinstance(x, str) else symbol or "x"
+    return [_along(side, sorted(of, key=lambda one: one[0]), shown) for side, of in sorted(found.items())]
+
+
+def _setting(result: Tempered, name: str) -> float:
+    settings = {**described(result.model), **result.config.get("model", {})}
+    value = settings.get(name)
+    if not isinstance(value, int | float):
+        raise InputError(f"the model {result.model.name} has no number {name!r}: give a setting, or a function")
+    return float(value)
+
+
+def _temperature(at: float | str | Callable[[float], float], place: float) -> float:
+    """Temperature at which the runs with a value of the property are compared."""
+    if callable(at):
+        return float(at(place))
+    if at == "nishimori":
+        if not 0.5 < place < 1:
+            raise InputError(f"the Nishimori line has no temperature at p = {place:g}: give models with p above 0.5")
+        return float(2 / np.log(place / (1 - place)))
+    try:
+        return float(at)
+    except ValueError as error:
+        raise InputError(f"{at!r} is no temperature: give a number, or nishimori") from error
+
+
+def _along(side: float, of: Sequence[tuple[float, Size, float]], symbol: str) -> Size:
+    """Size against the property, from the runs of one size in the order of their values."""
+    x = np.array([place for place, _, _ in of])
+    if np.any(np.diff(x) == 0):
+        raise InputError(f"two runs of L = {side:g} have equal {symbol}: pool them first")
+    sizes = [size for _, size, _ in of]
+    names = [name for name in sizes[0].rows if all(np.isfinite(one.rows.get(name, np.nan)).all() for one in sizes)]
+    rows = {name: np.stack([size.at(name, t) for _, size, t in of], axis=1) for name in names}
+    entries = {name: min(one.entries[name] for one in sizes) for name in names}
+    return Size(side, x, rows, entries, sizes[0].result, symbol)
+
+
+def size_of(result: Tempered, seed: int = 0) -> Size:
+    """Size of a run; ``seed`` tells apart resamples of several runs of the size."""
+    x, rows = result.axis.values, resampled(result, RESAMPLES, seed=seed * _MOST_SITES + sites_of_space(result.model))
     rising = np.argsort(x)
     curves = {name: of[:, rising] for name, of in rows.items()}
-    return Size(_side(result), x[rising], curves, _entries(result), result)
+    return Size(_side(result), x[rising], curves, _entries(result), result, result.axis.symbol)
 
 
 def _entries(result: Tempered) -> dict[str, int]:

@@ -26,7 +26,6 @@ from spinsim.observables.quantities import in_space
 from spinsim.observables.table import CROSSING
 from spinsim.result import Run, as_result, runs_in
 
-_DEGREE: Final = 3  # of the polynomials along the ladder
 _IN_TIME: Final = 2  # of that in the logarithm of the number of slices
 _FEWEST_SLICES: Final = 3
 _RESAMPLES: Final = 500
@@ -78,12 +77,8 @@ def _best(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
         raise InputError(
             f"L = {side:g} has runs of {', '.join(map(str, slices))} slices: give three different numbers or more"
         )
-    for one in ordered:
-        if not one.x[0] <= at <= one.x[-1]:
-            raise InputError(f"the ladder of L = {side:g} from {one.x[0]:g} to {one.x[-1]:g} lacks {at:g}")
-    fits = [one.smooth(name, min(_DEGREE, len(one.x) - 1)) for one in ordered]
-    rows = np.stack([fit.at(np.full(fit.coefficients.shape[1], at)) for fit in fits], axis=1)
-    curve = Size(side, np.log(slices), {name: rows}, {name: len(rows)}, ordered[0].result)
+    rows = np.stack([one.at(name, at) for one in ordered], axis=1)
+    curve = Size(side, np.log(slices), {name: rows}, {name: len(rows)}, ordered[0].result, "ln L_t")
     (peak,) = peaks_of([curve], name, degree=_IN_TIME)
     if not np.isfinite(peak.place):
         raise InputError(

@@ -52,7 +52,7 @@ class Peak:
 
 @public
 def peaks(
-    runs: Iterable[Run],
+    runs: Iterable[Run] | Iterable[Size],
     name: str | None = None,
     *,
     slope: bool = False,
@@ -65,7 +65,7 @@ def peaks(
     places against L, ``power_of_size`` the heights.
 
     Args:
-        runs: Results or files of one model in two sizes or more.
+        runs: Results or files of one model in two sizes or more; or what ``sizes_along`` returned.
         name: Name of an average; by default ``susceptibility_abs`` of ferromagnets, else ``specific_heat``.
         slope: True for the largest slope against the ladder instead of the largest value.
         window: Lower and upper end of the ladder's range that is fitted; by default all of the ladder for slopes, and

@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 
 from spinsim.analysis.runs import Array
-from spinsim.analysis.scaling.curves import LENGTH, SUSCEPTIBILITY, Size, Smooth, order_of, sizes_of
+from spinsim.analysis.scaling.curves import LENGTH, NEAREST, SUSCEPTIBILITY, Size, Smooth, order_of, sizes_of
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.inputs.texts import either
 from spinsim.result import Run
 
-_NEAREST: Final = 8  # points about a crossing that are fitted
-_DEGREE: Final = 3  # of their polynomials
+_DEGREE: Final = 3  # of the polynomials through the nearest points
 _WHOLE: Final = 5  # of those through the whole ladder, which find about where xi / L is equal
 _GRID: Final = 1000  # intervals of the common range; between them crossings are linear
 
@@ -62,15 +62,23 @@ class Quotient:
 
 
 @public
-def quotients(runs: Iterable[Run], *names: str, near: float | None = None, degree: int = _DEGREE) -> list[Quotient]:
+def quotients(
+    runs: Iterable[Run] | Iterable[Size],
+    *names: str,
+    near: float | None = None,
+    observable: str | None = None,
+    degree: int = _DEGREE,
+) -> list[Quotient]:
     """Quotients of each pair of neighbouring sizes where their xi / L is equal, with bootstrap errors.
 
     Values and slopes are those of polynomials through the eight points of the ladder that are nearest to the crossing.
 
     Args:
-        runs: Results or files of one model in two sizes or more.
+        runs: Results or files of one model in two sizes or more; or what ``sizes_along`` returned.
         names: Averages whose powers of L are found; by default the susceptibility of the order parameter.
         near: The crossing nearest to this value, where there are several.
+        observable: ``overlap``, ``magnetization`` or ``staggered_magnetization``, whose xi / L is compared; by default
+            the order parameter.
         degree: Degree of the polynomials.
 
     Returns:
@@ -79,16 +87,22 @@ def quotients(runs: Iterable[Run], *names: str, near: float | None = None, degre
     Raises:
         InputError: for fewer than two sizes, and runs without xi / L or without such an average.
     """
-    return quotients_of(sizes_of(runs), *names, near=near, degree=degree)
+    return quotients_of(sizes_of(runs), *names, near=near, observable=observable, degree=degree)
 
 
 def quotients_of(
-    sizes: Sequence[Size], *names: str, near: float | None = None, degree: int = _DEGREE
+    sizes: Sequence[Size],
+    *names: str,
+    near: float | None = None,
+    observable: str | None = None,
+    degree: int = _DEGREE,
 ) -> list[Quotient]:
-    order = order_of(sizes)
+    order = observable or order_of(sizes)
+    if order not in SUSCEPTIBILITY:
+        raise InputError(f"observable {order!r} is unknown: choose {either(tuple(SUSCEPTIBILITY))}")
     length = LENGTH.get(order)
     if length is None or any(length not in one.rows for one in sizes):
-        raise InputError("the runs have no correlation length of an order parameter: quotients need it")
+        raise InputError(f"the runs have no correlation length of the {order}: quotients need it")
     usual = SUSCEPTIBILITY[order]
     chosen = names or ((usual,) if all(usual in one.rows for one in sizes) else ())
     return [_quotient(one, other, length, chosen, near, degree) for one, other in pairwise(sizes)]
@@ -125,7 +139,7 @@ def _quotient(small: Size, large: Size, length: str, names: Sequence[str], near:
 
 def _around(x: Array, place: float) -> tuple[float, float]:
     """Ends of the points of the ladder that are nearest to a place; of the whole ladder for NaN."""
-    near = np.sort(np.argsort(np.abs(x - place), kind="stable")[:_NEAREST]) if np.isfinite(place) else np.arange(len(x))
+    near = np.sort(np.argsort(np.abs(x - place), kind="stable")[:NEAREST]) if np.isfinite(place) else np.arange(len(x))
     return float(x[near[0]]), float(x[near[-1]])
 
 

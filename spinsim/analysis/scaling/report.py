@@ -70,7 +70,7 @@ def best_collapses(sizes: Sequence[Size]) -> list[Collapse]:
 
 def estimates_of(sizes: Sequence[Size]) -> list[Estimates]:
     """Label, side, value and error of each estimate of single sizes or pairs, and the fit of their limit."""
-    found, symbol = scaling(sizes), sizes[0].result.axis.symbol
+    found, symbol = scaling(sizes), sizes[0].symbol
     estimates = []
     for name, label in (("crossing", rf"${symbol}$ of equal $\xi/L$"), ("nu", r"$\nu$"), ("eta", r"$\eta$")):
         rows = [one.resampled[name] for one in found.quotients]
@@ -90,14 +90,14 @@ def estimates_of(sizes: Sequence[Size]) -> list[Estimates]:
     ]
 
 
-def scaling_report(runs: Iterable[Run]) -> Report:
+def scaling_report(runs: Iterable[Run] | Iterable[Size]) -> Report:
     """Collapses from each smallest size on, quotients and peaks, with their fits against L, as a report.
 
     Raises:
         InputError: for fewer than two sizes.
     """
     sizes = sizes_of(runs)
-    found, symbol = scaling(sizes), sizes[0].result.axis.symbol
+    found, symbol = scaling(sizes), sizes[0].symbol
     rows: list[Row | str] = [f"Finite-size scaling of {len(sizes)} sizes", *_of_collapses(found.collapses, symbol)]
     rows += ["", *_of_quotients(found, symbol)] if found.quotients else []
     rows += ["", *_of_peaks(found, symbol)] if len(found.peaks) > 1 else []
