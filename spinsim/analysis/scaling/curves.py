@@ -23,6 +23,7 @@ from spinsim.result import Run, as_result, runs_in
 _SMALLEST: Final = 1e-10  # eigenvalue of a correlation matrix below which a combination of points is left out
 NEAREST: Final = 8  # points about a place that are fitted
 _MOST_SITES: Final = 2**40  # that a seed of resamples tells apart
+_ROUNDING: Final = 1e-9  # relative, of places that are equal
 _CUBIC: Final = 3  # degree of their polynomials
 _SYMBOLS: Final = {"bond_fraction": "p", "field": "h", "random_field": "h_r", "dilution": "dilution"}
 LENGTH: Final = {of: name for of, names in CROSSING.items() for name in names if name.endswith("over_L")}
@@ -125,16 +126,21 @@ class Size(NamedTuple):
         return Smooth(low, high, found, float((noise >= np.square(away[:, 0]).sum()).mean()))
 
     def at(self, name: str, place: float) -> Array:
-        """An average at a place of the ladder, from a cubic polynomial through the nearest points, (1 + resamples,)."""
-        if not self.x[0] <= place <= self.x[-1]:
+        """An average at a place of the ladder, (1 + resamples,); between its points from a cubic polynomial."""
+        slack, curve = _ROUNDING * abs(place), self.curve(name)
+        if not self.x[0] - slack <= place <= self.x[-1] + slack:
             raise InputError(
                 f"the ladder of L = {self.side:g} from {self.x[0]:g} to {self.x[-1]:g} lacks {self.symbol} = {place:g}"
             )
-        near = np.sort(np.argsort(np.abs(self.x - place), kind="stable")[:NEAREST])
-        if len(near) == 1:
-            return self.curve(name)[:, near[0]]
+        nearest = int(np.argmin(np.abs(self.x - place)))
+        if abs(self.x[nearest] - place) <= slack:
+            return curve[:, nearest]
+        known = np.flatnonzero(np.isfinite(curve).all(axis=0))
+        near = np.sort(known[np.argsort(np.abs(self.x[known] - place), kind="stable")[:NEAREST]])
+        if len(near) < 2:
+            return np.full(len(curve), np.nan)
         smooth = self.smooth(name, min(_CUBIC, len(near) - 1), (self.x[near[0]], self.x[near[-1]]))
-        return smooth.at(np.full(smooth.coefficients.shape[1], place))
+        return smooth.at(np.full(len(curve), place))
 
     def _points_and_rows(self, name: str, window: Sequence[float] | None) -> tuple[Points, Array]:
         """Points inside a window that have a value, and their curves, (1 + resamples, points)."""
@@ -180,9 +186,9 @@ def sizes_along(
 ) -> list[Size]:
     """Averages of each size against a property of the model, for transitions that no ladder of temperatures crosses.
 
-    Each run has one value of the property. Its averages are taken at one temperature of its ladder, from a cubic
-    polynomial through the nearest eight points. ``collapse``, ``quotients`` and ``peaks`` take what this returns in the
-    place of runs.
+    Each run has one value of the property. Its averages are taken at one temperature, a point of its ladder or between
+    points, from a cubic polynomial through the nearest eight. ``collapse``, ``quotients`` and ``peaks`` take what this
+    returns in the place of runs.
 
     Args:
         runs: Results or files, of each size one or more for each value of the property.
@@ -238,9 +244,9 @@ def _along(side: float, of: Sequence[tuple[float, Size, float]], symbol: str) ->
     if np.any(np.diff(x) == 0):
         raise InputError(f"two runs of L = {side:g} have equal {symbol}: pool them first")
     sizes = [size for _, size, _ in of]
-    names = [name for name in sizes[0].rows if all(np.isfinite(one.rows.get(name, np.nan)).all() for one in sizes)]
-    rows = {name: np.stack([size.at(name, t) for _, size, t in of], axis=1) for name in names}
-    entries = {name: min(one.entries[name] for one in sizes) for name in names}
+    shared = [name for name in sizes[0].rows if all(name in one.rows for one in sizes)]
+    rows = {name: np.stack([size.at(name, t) for _, size, t in of], axis=1) for name in shared}
+    entries = {name: min(one.entries[name] for one in sizes) for name in rows}
     return Size(side, x, rows, entries, sizes[0].result, symbol)
 
 

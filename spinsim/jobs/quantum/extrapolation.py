@@ -8,7 +8,6 @@ multiplied by the square root of their ratio.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +26,7 @@ from spinsim.inputs.texts import Described, count, enumerated
 from spinsim.jobs.quantum.run import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
-from spinsim.result import load_as
+from spinsim.result import Run, load_as
 
 Floats = npt.NDArray[np.float64]
 
@@ -148,7 +147,7 @@ class Extrapolation(Described):
 
 
 @public
-def extrapolate(runs: Iterable[QuantumResult | str | os.PathLike[str]], *, order: int = 2) -> Extrapolation:
+def extrapolate(runs: Iterable[Run], *, order: int = 2) -> Extrapolation:
     """Extrapolate averages of a quantum model to infinitely many slices.
 
     Fits a + b Delta tau^2, or a + b Delta tau^2 + c Delta tau^4, to every average at every point of the ladder. For one
