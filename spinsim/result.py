@@ -314,9 +314,11 @@ def result_of(job: str, record: Record, model: Ising) -> Any:
     return job_of(job).read(record, model)
 
 
-def load_as(kind: type[OneResult], path: str | os.PathLike[str]) -> OneResult:
-    result = load(path)
+def load_as(kind: type[OneResult], run: Run) -> OneResult:
+    result = as_result(run)
     if not isinstance(result, kind):
-        wanted = job_of(kind.job).a_run
-        raise InputError(f"{path} holds {job_of(result.attributes['job']).a_run}: give the file of {wanted}")
+        wanted, what = job_of(kind.job).a_run, job_of(result.attributes["job"]).a_run
+        if isinstance(run, Result):
+            raise InputError(f"the result of {result.model.name} is {what}: give {wanted}")
+        raise InputError(f"{run} holds {what}: give the file of {wanted}")
     return result

@@ -166,7 +166,7 @@ def extrapolate(runs: Iterable[Run], *, order: int = 2) -> Extrapolation:
     Raises:
         InputError: for too few runs, runs that differ in more than their slices, equal slices and other orders.
     """
-    results = [run if isinstance(run, QuantumResult) else load_as(QuantumResult, run) for run in runs]
+    results = [load_as(QuantumResult, run) for run in runs]
     for result in results:
         if not result.points.is_general:
             raise InputError(
