@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.run_sums import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.statistics import Statistics, statistics_of
+from spinsim.analysis.walks import FEW_SAMPLES, ROUND_TRIPS, Walks, walks
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import in_field
@@ -25,7 +26,6 @@ FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins that are compared
 FEWEST_SAMPLES: Final = 3  # samples from which on drifts are tested by their scatter; fewer are tested one by one
-FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
 _FEWEST_FOR_LINKS: Final = 5  # samples from which on their scatter can test a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
@@ -36,9 +36,6 @@ _UNDECIDED: Final = (
 _ROUNDING: Final = 1e-9  # of averages per site
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # short samples over the square root of all: they shift averages by that part of an error
-SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
-SPAN_OF_FEW: Final = 20  # likewise for fewer than ``FEW_SAMPLES``, for which the test of drifts is weak
-ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
 _AWAY: Final = 0.9
 """Ratio <|x|>^2 / <x^2> from which on x stays away from 0: that of +-x_0 with a spread of x_0 / 3."""
 _UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state that no copy has had
@@ -241,35 +238,6 @@ def _followed(result: Tempered, statistics: Statistics) -> dict[str, Sequence[Fo
             e.bins._replace(means=link_residual(result.model, e.bins.means, q.bins.means, t)) for e, q, t in each
         ]
     return followed
-
-
-class Walks(NamedTuple):
-    """Walks along the ladder in each sample."""
-
-    steps: Integers  # measurements, (samples,)
-    tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
-    round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
-
-    @property
-    def span(self) -> Array:
-        """Length of each sample's run in autocorrelation times of its walk, (samples,)."""
-        return self.steps / self.tau
-
-    @property
-    def least(self) -> int:
-        return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
-
-    @property
-    def short(self) -> Bools:
-        few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
-        return np.asarray((self.span < self.least) | few)
-
-
-def walks(result: Tempered) -> Walks | None:
-    if len(result.temperature) < 2:
-        return None
-    trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(*statistics_of(result).walk_times(), trips)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from spinsim.analysis import autocorrelation
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
 from spinsim.analysis.chains import Chain, in_one_length, joined
+from spinsim.analysis.exponential import exponential_time
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 from spinsim.inputs.texts import count
 
@@ -242,13 +243,30 @@ class RunSums:
     @cached_property
     def walk_times(self) -> Array:
         """Autocorrelation time of the places of replicas, (samples,); places have a known mean and variance."""
-        whole = self.arrays["walk_sums"][0]
-        length = block_length(len(whole), self.measurements)
-        averages = whole[: self.measurements // length] / length
+        averages, length = self._walks
         single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
         ratio = (averages**2).mean(axis=(0, 2)) / single
         times = np.array([autocorrelation.windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
+
+    @cached_property
+    def walk_decay(self) -> Array:
+        """Exponential autocorrelation time of these places and its error, (samples, 2); NaN where noise hides it.
+
+        Places of the T replicas of a copy add up to 0, so that two of them have -1 / (T - 1) of the autocorrelation of
+        one. The covariance of averages over all replicas is then that of T - 1 independent ones.
+        """
+        averages, length = self._walks
+        chains = self.reduced.copies * (self.reduced.places - 1)
+        each = [exponential_time(averages[:, sample], chains) for sample in range(averages.shape[1])]
+        return np.array(each).reshape(-1, 2) * length
+
+    @property
+    def _walks(self) -> tuple[Array, int]:
+        """Averages over blocks of 2 place - places + 1, (blocks, samples, replicas), and the length of a block."""
+        whole = self.arrays["walk_sums"][0]
+        length = block_length(len(whole), self.measurements)
+        return whole[: self.measurements // length] / length, length
 
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])

@@ -11,7 +11,7 @@ import numpy as np
 from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, IntegratedTime
 from spinsim.analysis.chains import LADDERS, SHORTEST, merged, of_merges
 from spinsim.analysis.distributions import student_tail
-from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
+from spinsim.analysis.equilibration import Equilibration, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.run_sums import Followed, in_order
@@ -19,6 +19,7 @@ from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempere
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
 from spinsim.analysis.statistics import observables_of as observables_of
+from spinsim.analysis.walks import FEW_SAMPLES
 from spinsim.observables.quantities import in_field
 from spinsim.observables.table import left_out, moments_of, series_of
 

@@ -11,9 +11,10 @@ from spinsim.analysis.figures.averages import (
     order_names,
 )
 from spinsim.analysis.figures.paper import FORMATS, STYLES, bar_figure, ladder_label, save_figure, save_figures
+from spinsim.analysis.figures.walks import walks_figure
 
 __all__ = [
     "FORMATS", "STYLES", "averages_figure", "bar_figure", "crossings_figure", "ladder_label", "mark_of",
     "order_figure",
-    "order_names", "save_figure", "save_figures",
+    "order_names", "save_figure", "save_figures", "walks_figure",
 ]  # fmt: skip

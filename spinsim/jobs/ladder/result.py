@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
+from spinsim.analysis.barrier import Barrier, barrier
 from spinsim.analysis.run_sums import RunSums
 from spinsim.analysis.runs import Tempered, samples_in_words
 from spinsim.analysis.statistics import choice_of, measurements_of
+from spinsim.analysis.walks import Equilibrium, equilibrium
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
@@ -291,6 +293,53 @@ class LadderResult(Tempered):
             return summarize(self).verdict
         except InputError as error:
             raise MissingError(str(error)) from error
+
+    def equilibrium(self) -> Equilibrium:
+        """Autocorrelation times of each sample's replicas on their walk along the ladder, and the slow samples.
+
+        Each disorder sample has its own exponential autocorrelation time tau_exp, and its run must be long against
+        it. The autocorrelation of a replica's place, averaged over replicas, is fitted by A exp(-t / tau_exp) from
+        the integrated time tau_int on, or later where faster processes are seen beyond (R. Alvarez Banos et al.,
+        J. Stat. Mech. P06026 (2010), section 2.4). A sample is slow if its run is shorter than 10 of the longer of
+        both times (20 with fewer than 10 samples), or if replicas made fewer than 2 round trips on average.
+
+        Returns:
+            Arrays (samples,): ``tau_exp``, ``tau_exp_error`` and ``tau_int`` in sweeps, ``sweeps`` and ``round_trips``
+            of each sample, its ``span`` in autocorrelation times; the numbers of the samples that are ``slow``, and
+            how many times are ``needed``.
+
+        Raises:
+            InputError: for fewer than 16 measurements, and for a single place of the ladder.
+
+        Examples:
+            >>> model = ss.EdwardsAnderson(ss.square(4), samples=3, seed=1)
+            >>> ss.temper(model, "1:2:3", sweeps=4000, seed=1).equilibrium().slow.tolist()
+            []
+        """
+        return equilibrium(self)
+
+    def barrier(self) -> Barrier:
+        """Barrier of the ladder from the rejection rates of its exchanges, and round trips predicted and counted.
+
+        Lambda is the sum of the rejection rates r between neighbours. Exchanges of even and odd pairs alternate. If
+        replicas forget their energies between exchanges, all replicas of a copy then make 1 / (2 + 2 sum of
+        r / (1 - r)) round trips a round; fewer were counted where they do not. 2 Lambda + 1 temperatures are best
+        (S. Syed, A. Bouchard-Cote, G. Deligiannidis, A. Doucet, J. R. Stat. Soc. B 84, 321 (2022)).
+
+        Returns:
+            ``total`` (Lambda), ``best_number`` of temperatures, ``predicted`` and ``observed`` round trips a round;
+            for each pair of neighbours ``rejection`` and ``local`` (lambda, a unit of beta), (places - 1,); and
+            ``widest``, the pair between which one more temperature gains most.
+
+        Raises:
+            InputError: for a run that has counted no exchange.
+
+        Examples:
+            >>> run = ss.temper(ss.Ising(ss.square(4)), "2:3:4", sweeps=1000, seed=1)
+            >>> len(run.barrier().rejection)
+            3
+        """
+        return barrier(self)
 
     def to_arviz(self) -> xarray.Dataset:
         """Series of each copy as an xarray dataset with the axes chain and draw, which the functions of ArviZ take.
