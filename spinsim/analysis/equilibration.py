@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -62,6 +63,7 @@ def compare_bins(
     false_alarms: float = FALSE_ALARMS,
     together: int = FEWEST_SAMPLES,
     least_window: npt.ArrayLike = 0,
+    constant_pass: bool = False,
 ) -> Equilibration:
     """Compare the averages of an observable over logarithmic bins of a run.
 
@@ -73,7 +75,8 @@ def compare_bins(
     ``false_alarms``. The error of each bin is then sigma sqrt(2 tau / length), with sigma and tau of the last bin,
     which hold for the whole of a stationary series; errors add in squares. There are n / 2 / (2 W + 1) degrees of
     freedom, with W the window of tau: half as many where a least window marks a slow process beside fast ones, and
-    fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted. An observable
+    fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted; with
+    ``constant_pass`` it is given without samples at rest (``at_rest``), if others are not. An observable
     that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
     Fractions of n are rounded down, and row 0 is in no bin. For reduced measurements bins begin and end with blocks, as
     near to these fractions as possible.
@@ -95,10 +98,15 @@ def compare_bins(
     if samples < together and not isinstance(followed, Bins):
         time = followed.late_time(least_window)
         # of one measurement: bins exceed tau
+        constant = followed.rests & ~time.trusted
+        passed = constant & ~constant.all() & constant_pass
+        apart[:, passed] = 0
         variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
         errors = np.sqrt(variance * np.array([1 / length[a] + 1 / length[b] for a, b in pairs]))
+        errors[:, passed] = 0
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
-        freedom = np.minimum(freedom, 3 * time.carriers)  # this is the number of stretches where averages are normal
+        # this is the number of stretches where averages are normal
+        freedom = np.where(passed, 1.0, np.minimum(freedom, 3 * time.carriers))
     else:
         errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
         freedom = np.array([samples - 1.0])
@@ -115,6 +123,18 @@ def compare_bins(
     elif score > limit:
         verdict = f"not equilibrated: {said}, more than {limit:.3g}"
     return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
+
+
+def beyond_constant(coldest: Followed, warmer: Sequence[Followed]) -> tuple[int, Followed]:
+    """Return the coldest place of the ladder at which an observable fluctuates in any sample, and the observable there.
+
+    ``coldest`` is at place 0, ``warmer`` at all places. Rare events are no fluctuation (``at_rest``), as a longer run
+    would only meet some at a colder place. Where nothing fluctuates at any place, this is place 0.
+    """
+    for place, one in enumerate([coldest, *warmer[1:]]):
+        if not one.rests.all() or one.late_time().trusted.any():
+            return place, one
+    return 0, coldest
 
 
 @dataclass(frozen=True)
@@ -244,12 +264,14 @@ def _followed(result: Tempered, statistics: Statistics) -> dict[str, Sequence[Fo
 class Verdict:
     """Evidence on the equilibrium of a tempering run."""
 
-    equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
+    equilibration: dict[str, Equilibration]
+    """Of each observable by name, at the lowest temperature at which it fluctuates."""
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
     doubts: tuple[str, ...]  # missing evidence of equilibrium, a clause each
     links: LinkAgreement | None  # agreement of energy and link overlap, for comparable Gaussian couplings
-    coldest: str  # place of the observables, in words
+    coldest: str  # the lowest temperature, in words
     limits: str = ""  # a clause on states that no test can see, if such states are possible
+    constant: tuple[str, ...] = ()  # sentences on observables that are constant at the lowest temperatures
     by_chance: bool = False  # true if a problem comes from a test, which fails by chance in a share of all runs
 
     @property
@@ -259,11 +281,16 @@ class Verdict:
         if self.doubts:
             return f"undecided: {'; '.join(self.doubts)}"
         names = list(self.equilibration)
-        limits = f"; {self.limits}" if self.limits else ""
-        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{limits}"
+        more = "".join(f"; {clause}" for clause in (*self.constant, self.limits) if clause)
+        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{more}"
 
 
-def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statistics | None = None) -> Verdict:
+def judge(
+    result: Tempered,
+    coldest: Mapping[str, Followed],
+    statistics: Statistics | None = None,
+    fluctuating: Mapping[str, tuple[int, Followed]] = MappingProxyType({}),
+) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures, and in a uniform field the
@@ -278,8 +305,10 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     excluded. Some samples may be too short, if they cannot move an average over samples by more than a quarter of its
     error. One or two samples with constant observables are also undecided.
 
-    ``coldest`` has the observables at the lowest temperature by name. Copies are compared in "energy" and, in a field,
-    "m". For pooled runs each run of each sample is tested.
+    ``coldest`` has the observables at the lowest temperature by name; ``fluctuating`` has the place and the values of
+    those that are constant there (``beyond_constant``), such as the energy of a ground state, which are tested for
+    drifts where they fluctuate. Copies are compared in "energy" and, in a field, "m", at the lowest temperature. For
+    pooled runs each run of each sample is tested.
     """
     statistics = statistics or statistics_of(result)
     energy, where = coldest["energy"], result.axis.coldest
@@ -287,9 +316,12 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
     walked = walks(result)
     together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau)
-    tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
+    places = {name: (0, number) for name, number in coldest.items()} | dict(fluctuating)
+    at = {name: _where(result, place) for name, (place, _) in places.items()}
+    has_ladder = walked is not None
+    tested = {name: compare_bins(one, share, together, window, has_ladder) for name, (_, one) in places.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
-    problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
+    problems = [f"{name} at {at[name]} drifts, {words}" for name, words in drifts.items()]
     for name in compared:
         apart = compare_copies(coldest[name], share, window)
         if apart.any():
@@ -309,9 +341,28 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
             doubts.append(f"{kept}, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
-        doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
+        doubts.insert(
+            0, f"of {_listed(undecided)} at {_listed(list(dict.fromkeys(at[n] for n in undecided)))}, {reason}"
+        )
     of_exchanges, by_chance = exchange_problems(result), bool(problems)
-    return Verdict(tested, (*problems, *of_exchanges), tuple(doubts), links, where, limits, by_chance)
+    constant = _constant_in_words(result, {name: place for name, (place, _) in fluctuating.items()})
+    return Verdict(tested, (*problems, *of_exchanges), tuple(doubts), links, where, limits, constant, by_chance)
+
+
+def _constant_in_words(result: Tempered, places: Mapping[str, int]) -> tuple[str, ...]:
+    """Say which observables are constant at the coldest places, and at which places they were judged instead."""
+    clauses = []
+    for place in dict.fromkeys(places.values()):
+        names = [name for name, other in places.items() if other == place]
+        are, until = "are" if len(names) > 1 else "is", f" and up to {_where(result, place - 1)}" if place > 1 else ""
+        below = f"constant at {result.axis.coldest}{until}, apart from rare events"
+        clauses.append(f"{_listed(names)} {are} {below}, and judged at {_where(result, place)}")
+    return tuple(clauses)
+
+
+def _where(result: Tempered, place: int) -> str:
+    axis = result.axis
+    return f"{axis.symbol} = {axis.values[place]:.4g}" if place else axis.coldest
 
 
 def _keeps_valleys(result: Tempered) -> bool:
