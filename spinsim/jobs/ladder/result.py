@@ -297,16 +297,15 @@ class LadderResult(Tempered):
     def equilibrium(self) -> Equilibrium:
         """Autocorrelation times of each sample's replicas on their walk along the ladder, and the slow samples.
 
-        Each disorder sample has its own exponential autocorrelation time tau_exp, and its run must be long against
-        it. The autocorrelation of a replica's place, averaged over replicas, is fitted by A exp(-t / tau_exp) from
-        the integrated time tau_int on, or later where faster processes are seen beyond (R. Alvarez Banos et al.,
-        J. Stat. Mech. P06026 (2010), section 2.4). A sample is slow if its run is shorter than 10 of the longer of
-        both times (20 with fewer than 10 samples), or if replicas made fewer than 2 round trips on average.
+        The autocorrelation of a replica's place, averaged over replicas, is fitted by A exp(-t / tau_exp) from the
+        integrated time tau_int on, or later where faster processes reach beyond it (R. Alvarez Banos et al., J. Stat.
+        Mech. P06026 (2010), section 2.4). A sample is slow if its run is shorter than 10 of the longer of both times
+        (20 with fewer than 10 samples), or if its replicas made fewer than 2 round trips on average.
 
         Returns:
-            Arrays (samples,): ``tau_exp``, ``tau_exp_error`` and ``tau_int`` in sweeps, ``sweeps`` and ``round_trips``
-            of each sample, its ``span`` in autocorrelation times; the numbers of the samples that are ``slow``, and
-            how many times are ``needed``.
+            Arrays (samples,): ``tau_exp``, ``tau_exp_error``, ``tau_int`` and the length of the run in ``sweeps``,
+            ``span`` in autocorrelation times, ``round_trips`` of a replica; ``slow``, the numbers of the slow samples,
+            and ``needed``, the number of times that a run must span.
 
         Raises:
             InputError: for fewer than 16 measurements, and for a single place of the ladder.
@@ -333,11 +332,6 @@ class LadderResult(Tempered):
 
         Raises:
             InputError: for a run that has counted no exchange.
-
-        Examples:
-            >>> run = ss.temper(ss.Ising(ss.square(4)), "2:3:4", sweeps=1000, seed=1)
-            >>> len(run.barrier().rejection)
-            3
         """
         return barrier(self)
 
