@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from spinsim import sampling as sampling
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
+    from spinsim.analysis.barrier import Barrier as Barrier
     from spinsim.analysis.scaling import collapse as collapse
     from spinsim.analysis.scaling import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
     from spinsim.analysis.tables import table as table
+    from spinsim.analysis.walks import Equilibrium as Equilibrium
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.engine.moves.fortuin_kasteleyn.move import SeededClusters as SeededClusters
@@ -72,9 +74,11 @@ __version__ = "1.0.0"
 _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
     "analysis.onsager": ["onsager"],
+    "analysis.barrier": ["Barrier"],
     "analysis.scaling": ["collapse", "quotients"],
     "analysis.sizes": ["compare_sizes"],
     "analysis.tables": ["table"],
+    "analysis.walks": ["Equilibrium"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],
     "engine.moves.houdayer": ["Houdayer"],

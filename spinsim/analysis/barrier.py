@@ -24,17 +24,20 @@ from spinsim.errors import InputError
 
 @dataclass(frozen=True)
 class Barrier:
-    """The barrier of a ladder; rates are means over samples.
+    """Barrier of a ladder; its pairs are neighbours, beginning at the coldest end.
 
-    Pairs are neighbours on the ladder, beginning at its coldest end. A round is one attempt at every other pair.
+    Attributes:
+        rejection: Share of the exchanges of each pair that were rejected, the mean over samples, (places - 1,).
+        local: Local barrier lambda, the rejection rate over the distance of each pair in beta = 1 / T or, of quantum
+            runs, in the quantity along the ladder, (places - 1,).
+        predicted: Round trips a round in all replicas of a copy, from the rejection rates.
+        observed: Round trips a round, as they were counted.
     """
 
-    rejection: Array  # share of the exchanges of each pair that were rejected, (pairs,)
+    rejection: Array
     local: Array
-    """Local barrier lambda: the rejection rate of each pair over its distance in beta = 1 / T or, of other ladders, in
-    the quantity along the ladder, likewise."""
-    predicted: float  # round trips a round of all replicas of a copy, from the rejection rates
-    observed: float  # likewise, counted
+    predicted: float
+    observed: float
 
     @property
     def total(self) -> float:
@@ -43,7 +46,7 @@ class Barrier:
 
     @property
     def best_number(self) -> float:
-        """Number of temperatures 2 Lambda + 1 with most round trips for the work."""
+        """Number 2 Lambda + 1 of temperatures with most round trips for the work."""
         return 2 * self.total + 1
 
     @property

@@ -18,7 +18,7 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.run_sums import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.statistics import Statistics, statistics_of
-from spinsim.analysis.walks import FEW_SAMPLES, ROUND_TRIPS, Walks, walks
+from spinsim.analysis.walks import FEW_SAMPLES, ROUND_TRIPS, Equilibrium, walks
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import in_field
@@ -315,7 +315,9 @@ def judge(
     compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
     walked = walks(result)
-    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau)
+    together, window = (
+        (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau_int / statistics.every)
+    )
     places = {name: (0, number) for name, number in coldest.items()} | dict(fluctuating)
     at = {name: _where(result, place) for name, (place, _) in places.items()}
     has_ladder = walked is not None
@@ -421,9 +423,9 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, statistic
     return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 
 
-def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> list[str]:
+def _short_samples(result: Tempered, walked: Equilibrium | None, energy: Followed) -> list[str]:
     """Say how many samples are too short, where too many are; at one temperature the energy's time decides."""
-    short = ~energy.time().trusted if walked is None else walked.short
+    short = ~energy.time().trusted if walked is None else walked.is_slow
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
         return []
     if walked is not None:
@@ -436,10 +438,10 @@ def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> 
     ]
 
 
-def _short_walks(result: Tempered, walked: Walks) -> str:
-    where = f" in {_share(walked.short, result)}" if len(walked.span) > 1 else ""
-    spans = f"{walked.span.min():.2g} autocorrelation times of that walk ({walked.least} are needed)"
-    if walked.round_trips is not None:
+def _short_walks(result: Tempered, walked: Equilibrium) -> str:
+    where = f" in {_share(walked.is_slow, result)}" if len(walked.span) > 1 else ""
+    spans = f"{walked.span.min():.2g} autocorrelation times of that walk ({walked.needed} are needed)"
+    if np.isfinite(walked.round_trips).all():
         spans += f" and {walked.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
     return f"replicas{where} walked too little along the ladder, {spans}; run longer"
 

@@ -299,36 +299,25 @@ class LadderResult(Tempered):
 
         The autocorrelation of a replica's place, averaged over replicas, is fitted by A exp(-t / tau_exp) from the
         integrated time tau_int on, or later where faster processes reach beyond it (R. Alvarez Banos et al., J. Stat.
-        Mech. P06026 (2010), section 2.4). A sample is slow if its run is shorter than 10 of the longer of both times
-        (20 with fewer than 10 samples), or if its replicas made fewer than 2 round trips on average.
+        Mech. P06026 (2010), section 2.4). A run must span 10 of the longer time, 20 with fewer than 10 samples.
 
         Returns:
-            Arrays (samples,): ``tau_exp``, ``tau_exp_error``, ``tau_int`` and the length of the run in ``sweeps``,
-            ``span`` in autocorrelation times, ``round_trips`` of a replica; ``slow``, the numbers of the slow samples,
-            and ``needed``, the number of times that a run must span.
+            An ``Equilibrium``, with ``tau_exp``, ``tau_exp_error`` and ``span`` of each sample, and ``slow``.
 
         Raises:
             InputError: for fewer than 16 measurements, and for a single place of the ladder.
-
-        Examples:
-            >>> model = ss.EdwardsAnderson(ss.square(4), samples=3, seed=1)
-            >>> ss.temper(model, "1:2:3", sweeps=4000, seed=1).equilibrium().slow.tolist()
-            []
         """
         return equilibrium(self)
 
     def barrier(self) -> Barrier:
         """Barrier of the ladder from the rejection rates of its exchanges, and round trips predicted and counted.
 
-        Lambda is the sum of the rejection rates r between neighbours. Exchanges of even and odd pairs alternate. If
-        replicas forget their energies between exchanges, all replicas of a copy then make 1 / (2 + 2 sum of
-        r / (1 - r)) round trips a round; fewer were counted where they do not. 2 Lambda + 1 temperatures are best
-        (S. Syed, A. Bouchard-Cote, G. Deligiannidis, A. Doucet, J. R. Stat. Soc. B 84, 321 (2022)).
+        Lambda is the sum of the rejection rates r of neighbours. If replicas forget their energies between exchanges,
+        the replicas of a copy make 1 / (2 + 2 sum of r / (1 - r)) round trips a round in all (S. Syed, A.
+        Bouchard-Cote, G. Deligiannidis, A. Doucet, J. R. Stat. Soc. B 84, 321 (2022)).
 
         Returns:
-            ``total`` (Lambda), ``best_number`` of temperatures, ``predicted`` and ``observed`` round trips a round;
-            for each pair of neighbours ``rejection`` and ``local`` (lambda, a unit of beta), (places - 1,); and
-            ``widest``, the pair between which one more temperature gains most.
+            A ``Barrier``, with its ``total``, ``local`` barriers, ``predicted`` and ``observed`` round trips.
 
         Raises:
             InputError: for a run that has counted no exchange.
