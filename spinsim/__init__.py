@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spinsim import sampling as sampling
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
+    from spinsim.analysis.barrier import Barrier as Barrier
     from spinsim.analysis.scaling.collapse import collapse as collapse
     from spinsim.analysis.scaling.curves import sizes_along as sizes_along
     from spinsim.analysis.scaling.dynamic import dynamic_exponent as dynamic_exponent
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.scaling.quotients import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
     from spinsim.analysis.tables import table as table
+    from spinsim.analysis.walks import Equilibrium as Equilibrium
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
     from spinsim.engine.moves.fortuin_kasteleyn.move import SeededClusters as SeededClusters
@@ -84,8 +86,10 @@ _NAMES = {
     "analysis.scaling.limits": ["infinite_size", "power_of_size"],
     "analysis.scaling.peaks": ["peaks"],
     "analysis.scaling.quotients": ["quotients"],
+    "analysis.barrier": ["Barrier"],
     "analysis.sizes": ["compare_sizes"],
     "analysis.tables": ["table"],
+    "analysis.walks": ["Equilibrium"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],
     "engine.moves.houdayer": ["Houdayer"],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from spinsim.analysis.jackknife import standard_error
 from spinsim.analysis.run_sums import Bins, Followed
 from spinsim.analysis.runs import Array, Bools, Integers, Tempered, samples_in
 from spinsim.analysis.statistics import Statistics, statistics_of
+from spinsim.analysis.walks import FEW_SAMPLES, ROUND_TRIPS, Equilibrium, walks
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import in_field
@@ -25,7 +27,6 @@ FEWEST_STEPS: Final = 8
 FALSE_ALARMS: Final = 0.05  # share of equilibrated series that may be called not equilibrated
 TESTED: Final = 3  # bins that are compared
 FEWEST_SAMPLES: Final = 3  # samples from which on drifts are tested by their scatter; fewer are tested one by one
-FEW_SAMPLES: Final = 10  # samples below which errors over samples are known to no better than a quarter
 _FEWEST_FOR_LINKS: Final = 5  # samples from which on their scatter can test a residual at several temperatures
 _FAR: Final = 5.0  # standard errors by which the mean square of couplings of variance 1 may miss 1
 _UNDECIDED: Final = (
@@ -36,9 +37,6 @@ _UNDECIDED: Final = (
 _ROUNDING: Final = 1e-9  # of averages per site
 _DEAD: Final = 5e-4  # share of exchanges that is printed as 0.000
 _MOST_SHORT: Final = 0.25  # short samples over the square root of all: they shift averages by that part of an error
-SPAN: Final = 10  # autocorrelation times that the walks of each sample must span
-SPAN_OF_FEW: Final = 20  # likewise for fewer than ``FEW_SAMPLES``, for which the test of drifts is weak
-ROUND_TRIPS: Final = 2  # round trips that the replicas of each sample must have made on average
 _AWAY: Final = 0.9
 """Ratio <|x|>^2 / <x^2> from which on x stays away from 0: that of +-x_0 with a spread of x_0 / 3."""
 _UNMOVED: Final = {"", "houdayer"}  # names of moves that take no replica to a state that no copy has had
@@ -65,6 +63,7 @@ def compare_bins(
     false_alarms: float = FALSE_ALARMS,
     together: int = FEWEST_SAMPLES,
     least_window: npt.ArrayLike = 0,
+    constant_pass: bool = False,
 ) -> Equilibration:
     """Compare the averages of an observable over logarithmic bins of a run.
 
@@ -76,7 +75,8 @@ def compare_bins(
     ``false_alarms``. The error of each bin is then sigma sqrt(2 tau / length), with sigma and tau of the last bin,
     which hold for the whole of a stationary series; errors add in squares. There are n / 2 / (2 W + 1) degrees of
     freedom, with W the window of tau: half as many where a least window marks a slow process beside fast ones, and
-    fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted. An observable
+    fewer where rare events carry the variance. The verdict is withheld where such a tau is not trusted; with
+    ``constant_pass`` it is given without samples at rest (``at_rest``), if others are not. An observable
     that vanishes by symmetry tests nothing: take the energy, q^2 or the link overlap at the lowest temperature.
     Fractions of n are rounded down, and row 0 is in no bin. For reduced measurements bins begin and end with blocks, as
     near to these fractions as possible.
@@ -98,10 +98,15 @@ def compare_bins(
     if samples < together and not isinstance(followed, Bins):
         time = followed.late_time(least_window)
         # of one measurement: bins exceed tau
+        constant = followed.rests & ~time.trusted
+        passed = constant & ~constant.all() & constant_pass
+        apart[:, passed] = 0
         variance = np.where(time.trusted, time.mean_error**2 * length[-1], np.nan)
         errors = np.sqrt(variance * np.array([1 / length[a] + 1 / length[b] for a, b in pairs]))
+        errors[:, passed] = 0
         freedom = length[-1] / (2 * time.window + 1) / (2 if np.any(least_window) else 1)
-        freedom = np.minimum(freedom, 3 * time.carriers)  # this is the number of stretches where averages are normal
+        # this is the number of stretches where averages are normal
+        freedom = np.where(passed, 1.0, np.minimum(freedom, 3 * time.carriers))
     else:
         errors, apart = standard_error(apart, 1)[:, None], apart.mean(axis=1)[:, None]
         freedom = np.array([samples - 1.0])
@@ -118,6 +123,18 @@ def compare_bins(
     elif score > limit:
         verdict = f"not equilibrated: {said}, more than {limit:.3g}"
     return Equilibration(start, stop, means.mean(axis=1), error, score <= limit, verdict)
+
+
+def beyond_constant(coldest: Followed, warmer: Sequence[Followed]) -> tuple[int, Followed]:
+    """Return the coldest place of the ladder at which an observable fluctuates in any sample, and the observable there.
+
+    ``coldest`` is at place 0, ``warmer`` at all places. Rare events are no fluctuation (``at_rest``), as a longer run
+    would only meet some at a colder place. Where nothing fluctuates at any place, this is place 0.
+    """
+    for place, one in enumerate([coldest, *warmer[1:]]):
+        if not one.rests.all() or one.late_time().trusted.any():
+            return place, one
+    return 0, coldest
 
 
 @dataclass(frozen=True)
@@ -243,45 +260,18 @@ def _followed(result: Tempered, statistics: Statistics) -> dict[str, Sequence[Fo
     return followed
 
 
-class Walks(NamedTuple):
-    """Walks along the ladder in each sample."""
-
-    steps: Integers  # measurements, (samples,)
-    tau: Array  # integrated autocorrelation time of a replica's place, in measurements, (samples,)
-    round_trips: Array | None  # mean over the replicas, likewise; None where they could not be counted yet
-
-    @property
-    def span(self) -> Array:
-        """Length of each sample's run in autocorrelation times of its walk, (samples,)."""
-        return self.steps / self.tau
-
-    @property
-    def least(self) -> int:
-        return SPAN_OF_FEW if len(self.tau) < FEW_SAMPLES else SPAN
-
-    @property
-    def short(self) -> Bools:
-        few = False if self.round_trips is None else self.round_trips < ROUND_TRIPS
-        return np.asarray((self.span < self.least) | few)
-
-
-def walks(result: Tempered) -> Walks | None:
-    if len(result.temperature) < 2:
-        return None
-    trips = result.round_trips.mean(axis=1) if result.attempts.any() else None
-    return Walks(*statistics_of(result).walk_times(), trips)
-
-
 @dataclass(frozen=True)
 class Verdict:
     """Evidence on the equilibrium of a tempering run."""
 
-    equilibration: dict[str, Equilibration]  # of each observable at the lowest temperature, by name
+    equilibration: dict[str, Equilibration]
+    """Of each observable by name, at the lowest temperature at which it fluctuates."""
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
     doubts: tuple[str, ...]  # missing evidence of equilibrium, a clause each
     links: LinkAgreement | None  # agreement of energy and link overlap, for comparable Gaussian couplings
-    coldest: str  # place of the observables, in words
+    coldest: str  # the lowest temperature, in words
     limits: str = ""  # a clause on states that no test can see, if such states are possible
+    constant: tuple[str, ...] = ()  # sentences on observables that are constant at the lowest temperatures
     by_chance: bool = False  # true if a problem comes from a test, which fails by chance in a share of all runs
 
     @property
@@ -291,11 +281,16 @@ class Verdict:
         if self.doubts:
             return f"undecided: {'; '.join(self.doubts)}"
         names = list(self.equilibration)
-        limits = f"; {self.limits}" if self.limits else ""
-        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{limits}"
+        more = "".join(f"; {clause}" for clause in (*self.constant, self.limits) if clause)
+        return f"in equilibrium, as far as {_listed(names)} at {self.coldest} show{'s' * (len(names) == 1)}{more}"
 
 
-def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statistics | None = None) -> Verdict:
+def judge(
+    result: Tempered,
+    coldest: Mapping[str, Followed],
+    statistics: Statistics | None = None,
+    fluctuating: Mapping[str, tuple[int, Followed]] = MappingProxyType({}),
+) -> Verdict:
     """Judge a run by observables at its lowest temperature, its copies, its exchanges and the walks of its replicas.
 
     With Gaussian couplings energy and link overlap are compared too, at all temperatures, and in a uniform field the
@@ -310,18 +305,25 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
     excluded. Some samples may be too short, if they cannot move an average over samples by more than a quarter of its
     error. One or two samples with constant observables are also undecided.
 
-    ``coldest`` has the observables at the lowest temperature by name. Copies are compared in "energy" and, in a field,
-    "m". For pooled runs each run of each sample is tested.
+    ``coldest`` has the observables at the lowest temperature by name; ``fluctuating`` has the place and the values of
+    those that are constant there (``beyond_constant``), such as the energy of a ground state, which are tested for
+    drifts where they fluctuate. Copies are compared in "energy" and, in a field, "m", at the lowest temperature. For
+    pooled runs each run of each sample is tested.
     """
     statistics = statistics or statistics_of(result)
     energy, where = coldest["energy"], result.axis.coldest
     compared = [name for name in ("energy", "m") if name in coldest and energy.copies > 1]
     share = FALSE_ALARMS / (len(coldest) + len(compared) + comparable(result) + ("m" in coldest))
     walked = walks(result)
-    together, window = (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau)
-    tested = {name: compare_bins(number, share, together, window) for name, number in coldest.items()}
+    together, window = (
+        (FEW_SAMPLES, 0) if walked is None else (FEWEST_SAMPLES, MEMORY * walked.tau_int / statistics.every)
+    )
+    places = {name: (0, number) for name, number in coldest.items()} | dict(fluctuating)
+    at = {name: _where(result, place) for name, (place, _) in places.items()}
+    has_ladder = walked is not None
+    tested = {name: compare_bins(one, share, together, window, has_ladder) for name, (_, one) in places.items()}
     drifts = {name: e.verdict.removeprefix("not equilibrated: ") for name, e in tested.items() if e.drifts}
-    problems = [f"{name} at {where} drifts, {words}" for name, words in drifts.items()]
+    problems = [f"{name} at {at[name]} drifts, {words}" for name, words in drifts.items()]
     for name in compared:
         apart = compare_copies(coldest[name], share, window)
         if apart.any():
@@ -341,9 +343,28 @@ def judge(result: Tempered, coldest: Mapping[str, Followed], statistics: Statist
             doubts.append(f"{kept}, and {limits}")
     if undecided := [name for name, e in tested.items() if not (e.equilibrated or e.drifts)]:
         reason = tested[undecided[0]].verdict.removeprefix("undecided: ")
-        doubts.insert(0, f"of {_listed(undecided)} at {where}, {reason}")
+        doubts.insert(
+            0, f"of {_listed(undecided)} at {_listed(list(dict.fromkeys(at[n] for n in undecided)))}, {reason}"
+        )
     of_exchanges, by_chance = exchange_problems(result), bool(problems)
-    return Verdict(tested, (*problems, *of_exchanges), tuple(doubts), links, where, limits, by_chance)
+    constant = _constant_in_words(result, {name: place for name, (place, _) in fluctuating.items()})
+    return Verdict(tested, (*problems, *of_exchanges), tuple(doubts), links, where, limits, constant, by_chance)
+
+
+def _constant_in_words(result: Tempered, places: Mapping[str, int]) -> tuple[str, ...]:
+    """Say which observables are constant at the coldest places, and at which places they were judged instead."""
+    clauses = []
+    for place in dict.fromkeys(places.values()):
+        names = [name for name, other in places.items() if other == place]
+        are, until = "are" if len(names) > 1 else "is", f" and up to {_where(result, place - 1)}" if place > 1 else ""
+        below = f"constant at {result.axis.coldest}{until}, apart from rare events"
+        clauses.append(f"{_listed(names)} {are} {below}, and judged at {_where(result, place)}")
+    return tuple(clauses)
+
+
+def _where(result: Tempered, place: int) -> str:
+    axis = result.axis
+    return f"{axis.symbol} = {axis.values[place]:.4g}" if place else axis.coldest
 
 
 def _keeps_valleys(result: Tempered) -> bool:
@@ -402,9 +423,9 @@ def beyond_field(result: Tempered, false_alarms: float = FALSE_ALARMS, statistic
     return np.asarray((mean > root * bias + limit) | (mean < square * np.tanh(strength) - limit))
 
 
-def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> list[str]:
+def _short_samples(result: Tempered, walked: Equilibrium | None, energy: Followed) -> list[str]:
     """Say how many samples are too short, where too many are; at one temperature the energy's time decides."""
-    short = ~energy.time().trusted if walked is None else walked.short
+    short = ~energy.time().trusted if walked is None else walked.is_slow
     if short.sum() <= _MOST_SHORT * np.sqrt(len(short)):
         return []
     if walked is not None:
@@ -417,10 +438,10 @@ def _short_samples(result: Tempered, walked: Walks | None, energy: Followed) -> 
     ]
 
 
-def _short_walks(result: Tempered, walked: Walks) -> str:
-    where = f" in {_share(walked.short, result)}" if len(walked.span) > 1 else ""
-    spans = f"{walked.span.min():.2g} autocorrelation times of that walk ({walked.least} are needed)"
-    if walked.round_trips is not None:
+def _short_walks(result: Tempered, walked: Equilibrium) -> str:
+    where = f" in {_share(walked.is_slow, result)}" if len(walked.span) > 1 else ""
+    spans = f"{walked.span.min():.2g} autocorrelation times of that walk ({walked.needed} are needed)"
+    if np.isfinite(walked.round_trips).all():
         spans += f" and {walked.round_trips.min():.2g} round trips a replica ({ROUND_TRIPS} are needed)"
     return f"replicas{where} walked too little along the ladder, {spans}; run longer"
 

@@ -14,11 +14,15 @@ import numpy.typing as npt
 from spinsim.analysis import autocorrelation
 from spinsim.analysis.autocorrelation import SHORTEST, IntegratedTime, Windows, integrated_time
 from spinsim.analysis.chains import Chain, in_one_length, joined
+from spinsim.analysis.exponential import exponential_time
 from spinsim.engine.measuring.reduction import CONNECTED, SAMPLE_AXIS, Reduced, Term, block_length
 from spinsim.inputs.texts import count
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+_EQUAL: Final = 1e-9  # of an average: averages that differ by less are equal
+_EIGHTHS: Final = 8
 _ROUNDING: Final = 1e-24  # share of the mean square about the first value below which a variance is rounding
 
 
@@ -77,6 +81,11 @@ class FollowedSeries:
     def time(self) -> IntegratedTime:
         return self._in_measurements(integrated_time(self._averaged), self._averaged)
 
+    @property
+    def rests(self) -> Bools:
+        """Marks of samples that ``at_rest`` finds constant, (samples,)."""
+        return at_rest(self._averaged)
+
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; the variance pools all copies, each about its own average."""
         length, _, copies = self.values.shape
@@ -111,6 +120,21 @@ def _at_least_independent(time: IntegratedTime) -> Array:
     Series of energies are never so strongly anticorrelated.
     """
     return np.asarray(time.mean_error**2 * np.maximum(1, 0.5 / time.tau))
+
+
+def at_rest(blocks: Array) -> Bools:
+    """Mark samples that are constant apart from rare events, such as those in a ground state, (samples,).
+
+    More than half of the averages over blocks (blocks, samples) are one and the same number, in each of the last seven
+    eighths of the run. A sample that leaves a state for another does not rest.
+    """
+    if len(blocks) < _EIGHTHS:
+        return np.zeros(blocks.shape[1], np.bool_)
+    late = blocks[len(blocks) // _EIGHTHS :]
+    level = np.median(late, axis=0)
+    is_level = np.abs(late - level) <= _EQUAL * np.abs(level)
+    shares = [part.mean(axis=0) for part in np.array_split(is_level, _EIGHTHS - 1)]
+    return np.asarray(np.min(shares, axis=0) > 0.5)
 
 
 def bin_edges(length: int) -> tuple[Integers, Integers]:
@@ -242,13 +266,30 @@ class RunSums:
     @cached_property
     def walk_times(self) -> Array:
         """Autocorrelation time of the places of replicas, (samples,); places have a known mean and variance."""
-        whole = self.arrays["walk_sums"][0]
-        length = block_length(len(whole), self.measurements)
-        averages = whole[: self.measurements // length] / length
+        averages, length = self._walks
         single = self.arrays["walk_squares"] / (self.measurements * averages.shape[2])
         ratio = (averages**2).mean(axis=(0, 2)) / single
         times = np.array([autocorrelation.windowed_sum(averages[:, sample])[0] for sample in range(averages.shape[1])])
         return np.asarray(np.maximum(times * length * ratio, 0.5))
+
+    @cached_property
+    def walk_decay(self) -> Array:
+        """Exponential autocorrelation time of these places and its error, (samples, 2); NaN where noise hides it.
+
+        Places of the T replicas of a copy add up to 0, so that two of them have -1 / (T - 1) of the autocorrelation of
+        one. The covariance of averages over all replicas is then that of T - 1 independent ones.
+        """
+        averages, length = self._walks
+        chains = self.reduced.copies * (self.reduced.places - 1)
+        each = [exponential_time(averages[:, sample], chains) for sample in range(averages.shape[1])]
+        return np.array(each).reshape(-1, 2) * length
+
+    @property
+    def _walks(self) -> tuple[Array, int]:
+        """Averages over blocks of 2 place - places + 1, (blocks, samples, replicas), and the length of a block."""
+        whole = self.arrays["walk_sums"][0]
+        length = block_length(len(whole), self.measurements)
+        return whole[: self.measurements // length] / length, length
 
     def _followed(self, name: str) -> int:
         return self.reduced.followed.index(self.names[name])
@@ -329,6 +370,10 @@ class FollowedTerm:
         variance, average = levels[0, :, place] / number**2, mean[:, place] / number
         return autocorrelation.blocked_time(windows, variance, average, length, least_window, carriers)
 
+    @property
+    def rests(self) -> Bools:
+        return at_rest(self.run.block_means(self.name)[..., self.place])
+
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         """Return the averages of copies; the variance of each follows from the fluctuations of their sum."""
         run, name, place = self.run, self.name, self.place
@@ -375,6 +420,11 @@ class FollowedRuns:
         windows = np.broadcast_to(least_window, sum(map(len, self.rows)))
         each = zip(self.parts, self.rows, strict=True)
         return in_order([part.late_time(windows[rows]) for part, rows in each], self.rows)
+
+    @property
+    def rests(self) -> Bools:
+        order = np.argsort(np.concatenate(self.rows))
+        return np.concatenate([part.rests for part in self.parts])[order]
 
     def of_copies(self, least_window: npt.ArrayLike = 0) -> OfCopies:
         windows = np.broadcast_to(least_window, sum(map(len, self.rows)))

@@ -286,9 +286,13 @@ class Statistics:
         each = [run.coldest(term_name(name)) for run in self.runs_by_length]
         return each[0] if len(each) == 1 else FollowedRuns(each, self._of_lengths)
 
-    def walk_times(self) -> tuple[Integers, Array]:
-        """Return measurements and autocorrelation times of the places of replicas, of each sample of each run."""
-        return self.run.lengths, self.of_runs(lambda run: run.walk_times)
+    def walk_times(self) -> tuple[Integers, Array, Array]:
+        """Return what is known of the walks of replicas in each sample of each run.
+
+        These are its measurements, its integrated autocorrelation time, and its exponential one with the error of this,
+        (samples, 2); ``RunSums`` has their definitions.
+        """
+        return self.run.lengths, self.of_runs(lambda run: run.walk_times), self.of_runs(lambda run: run.walk_decay)
 
     def own_chains(self, name: str) -> tuple[list[Chain], list[Integers]]:
         """Return the chains of a user-defined observable, and the samples of each chain."""

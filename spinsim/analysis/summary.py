@@ -11,7 +11,7 @@ import numpy as np
 from spinsim.analysis.autocorrelation import FEWEST_CARRIERS, IntegratedTime
 from spinsim.analysis.chains import LADDERS, SHORTEST, merged, of_merges
 from spinsim.analysis.distributions import student_tail
-from spinsim.analysis.equilibration import FEW_SAMPLES, Equilibration, judge
+from spinsim.analysis.equilibration import Equilibration, beyond_constant, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.run_sums import Followed, in_order
@@ -19,6 +19,7 @@ from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempere
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
 from spinsim.analysis.statistics import observables_of as observables_of
+from spinsim.analysis.walks import FEW_SAMPLES
 from spinsim.observables.quantities import in_field
 from spinsim.observables.table import left_out, moments_of, series_of
 
@@ -46,8 +47,8 @@ class Summary:
     axis: Axis  # abscissa of the averages, from its coldest end, (temperatures,)
     estimates: dict[str, Estimate]  # observables of the run, by name
     equilibration: dict[str, Equilibration]
-    """Tests at the coldest end by name: of the energy; with copies, of q^2 and q_link; in a field, of m and q; and of
-    m^2 or m_s^2 where these measure order."""
+    """Tests by name, at the coldest place where each fluctuates: of the energy; with copies, of q^2 and q_link; in a
+    field, of m and q; and of m^2 or m_s^2 where these measure order."""
     problems: tuple[str, ...]  # evidence against equilibrium, a clause each
     doubts: tuple[str, ...]  # missing evidence of equilibrium, likewise; doubts alone leave a run "undecided"
     verdict: str  # begins with "in equilibrium", "not in equilibrium" or "undecided"
@@ -87,7 +88,9 @@ def summarize(result: Tempered) -> Summary:
     tested = {"energy": "energy" if "energy" in times else "e_s", "q^2": "q^2", "q_link": "q_link"}
     coldest: dict[str, Followed] = {name: statistics.coldest(key) for name, key in tested.items() if key in times}
     coldest |= {name: statistics.followed_at(name, 0) for name in _ordering(statistics, times)}
-    judged = judge(result, coldest, statistics)
+    keys = {name: tested.get(name, name) for name in coldest}
+    found = {name: beyond_constant(one, statistics.followed(keys[name])) for name, one in coldest.items()}
+    judged = judge(result, coldest, statistics, {name: one for name, one in found.items() if one[0]})
     long_enough = {name: time.trusted.mean(axis=0) for name, time in times.items()}
     modes = favours_parallel_spins(result.model)  # elsewhere modes of the magnetisation are noise
     notes = _on_samples(statistics, long_enough) + left_out(result.model, statistics.choice, modes)

@@ -12,7 +12,7 @@ from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Columns, Report
+    from spinsim.analysis.tables import Columns, Report, Row
     from spinsim.model.ising import Ising
     from spinsim.record import Record
     from spinsim.result import Result
@@ -140,8 +140,8 @@ class Job(ABC):
         """
         raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
 
-    def analysis(self, result: Any) -> list[str]:
-        """Return further lines for ``spinsim analyze`` that only this job has."""
+    def analysis(self, result: Any) -> list[Row | str]:
+        """Return further rows for ``spinsim analyze`` that only this job has."""
         return []
 
     def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:

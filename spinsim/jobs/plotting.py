@@ -13,7 +13,7 @@ import numpy as np
 from spinsim.analysis import figures
 from spinsim.analysis.figures import FORMATS, STYLES, paper, save_figures
 from spinsim.analysis.figures.paper import BLUE, SKY, VERMILION, PaperFigure, drawn_panels
-from spinsim.analysis.runs import Array, Tempered
+from spinsim.analysis.runs import Array, Tempered, samples_in
 from spinsim.analysis.scaling.curves import sizes_of
 from spinsim.analysis.scaling.report import best_collapses, estimates_of
 from spinsim.analysis.sizes import check_sizes, compare_sizes, say_crossings, sites_of_space
@@ -126,6 +126,8 @@ def averages_of_one(result: Tempered, wanted: Drawing, summary: Callable[[], Sum
     drawn: Draw = {"thermodynamics": thermodynamics}
     if wanted.figure == "order" or figures.order_names(result):
         drawn["order"] = lambda: figures.order_figure(result, summary(), wanted.style)
+    if wanted.figure == "walks" or (samples_in(result) > 1 and len(result.temperature) > 1):
+        drawn["walks"] = lambda: figures.walks_figure(result, wanted.style)
     return drawn
 
 

@@ -11,10 +11,11 @@ from made_up import tempered
 from walkers import relaxation, walk
 
 import spinsim as ss
-from spinsim.analysis.equilibration import FALSE_ALARMS, compare_copies, judge, walks
+from spinsim.analysis.equilibration import FALSE_ALARMS, compare_copies, judge
 from spinsim.analysis.run_sums import FollowedSeries
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
+from spinsim.analysis.walks import walks
 
 PLACES, RATE, COPIES = 8, 0.5, 2
 TAU = relaxation(PLACES, RATE)

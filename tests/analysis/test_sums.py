@@ -11,7 +11,7 @@ from processes import ar1, rho_of
 from same import energies_alone, word
 
 import spinsim as ss
-from spinsim.analysis.equilibration import approach, compare_copies, walks
+from spinsim.analysis.equilibration import approach, compare_copies
 from spinsim.analysis.gaps import correlation_in_time, gaps
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.run_sums import FollowedSeries, FollowedTerm
@@ -19,6 +19,7 @@ from spinsim.analysis.runs import sample_of, samples_of
 from spinsim.analysis.statistics import choice_of, measurements_of, sums_of
 from spinsim.analysis.summary import resampled, summarize
 from spinsim.analysis.tables import estimate_columns
+from spinsim.analysis.walks import walks
 from spinsim.engine.cpu import CpuEngine
 from spinsim.jobs import job_of
 
@@ -86,7 +87,7 @@ def test_nothing_but_the_sums_counts(run) -> None:
     for other in (replace(run, **thinned), replace(run, reduced=None)):
         assert_alike(other, run)
         one, another = walks(other), walks(run)
-        np.testing.assert_array_equal(one.tau, another.tau)
+        np.testing.assert_array_equal(one.tau_int, another.tau_int)
         assert choice_of(other) == choice_of(run)
 
 

@@ -14,6 +14,7 @@ from processes import ar1, rho_of
 
 import spinsim as ss
 from spinsim.analysis.equilibration import FALSE_ALARMS
+from spinsim.analysis.run_sums import at_rest
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import verdict_rows
 from spinsim.jobs.temper.run import TemperResult
@@ -73,11 +74,47 @@ def test_round_trips_that_never_happened(result):
 def test_what_does_not_move_is_undecided():
     result = frozen(tempered(ss.Ising(ss.square(4))))
     assert summarize(result).problems == ("the copies disagree in energy at the lowest temperature",)
-    result.energy[..., 0] = -32
+    for place in range(len(result.temperature)):
+        frozen(result, place)
+    result.energy[:] = -32
     verdict = summarize(result).verdict
     assert verdict.startswith(
         "undecided: of energy, q^2 and m^2 at the lowest temperature, the last half of the run is"
     )
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_what_is_constant_at_low_temperatures_is_judged_where_it_fluctuates(places):
+    result = tempered(ss.Ising(ss.square(4)))
+    for place in range(places):
+        frozen(result, place)
+        result.energy[..., place] = -32
+    found, until = summarize(result), "" if places == 1 else f" and up to T = {result.temperature[places - 1]:.4g}"
+    where = f"T = {result.temperature[places]:.4g}"
+    assert found.verdict == (
+        "in equilibrium, as far as energy, q^2 and m^2 at the lowest temperature show; energy, q^2 and m^2 are "
+        f"constant at the lowest temperature{until}, apart from rare events, and judged at {where}"
+    )
+    result.energy[..., places] += 40 * np.exp(-np.arange(1024) / 256)[:, None, None]
+    assert summarize(result).verdict.startswith(f"not in equilibrium: energy at {where} drifts")
+
+
+def test_a_constant_sample_beside_one_that_fluctuates_leaves_the_verdict_to_this():
+    result = tempered(ss.EdwardsAnderson(ss.cubic(2), samples=2, seed=1))
+    assert summarize(result).verdict.startswith("in equilibrium")
+    result.energy[:, 0, :, 0] = -20
+    assert summarize(result).verdict.startswith("in equilibrium")
+    result.energy[:900, 0, :, 0] = -16  # constant at last, after a fall
+    assert summarize(result).verdict.startswith("undecided: of energy at the lowest temperature")
+
+
+def test_rare_events_are_told_from_a_change_of_state():
+    series = np.full((64, 3), -2.0)
+    series[[3, 20, 41], 0] += 0.1  # excitations
+    series[50:, 1] += 0.1  # another state
+    series[:, 2] += np.arange(64) % 3
+    assert at_rest(series).tolist() == [True, False, False]
+    assert not at_rest(series[:4]).any()
 
 
 @pytest.mark.parametrize("copies", [2, 4])

@@ -188,7 +188,9 @@ def new(folder: Path) -> set[str]:
 
 @pytest.mark.system
 def test_plot_of_one_file(folder, capsys, monkeypatch):
-    names = [f"glass-{what}.pdf" for what in ("thermodynamics", "order", "overlap", "exchange", "equilibration")]
+    names = [
+        f"glass-{what}.pdf" for what in ("thermodynamics", "order", "walks", "overlap", "exchange", "equilibration")
+    ]
     assert run(capsys, monkeypatch, "plot", "glass.h5").out.splitlines() == names
     assert new(folder) == set(names) | {name.replace(".pdf", ".txt") for name in names}
     first = [(folder / name).read_bytes() for name in names]
@@ -199,7 +201,7 @@ def test_plot_of_one_file(folder, capsys, monkeypatch):
 
 def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
     file = glass(4, copies=1).save(tmp_path / "one.h5")
-    assert len(run(capsys, monkeypatch, "plot", file).out.splitlines()) == 3
+    assert len(run(capsys, monkeypatch, "plot", file).out.splitlines()) == 4
     one_sentence(run(capsys, monkeypatch, "plot", file, "--what", "overlap"), "no overlaps")
 
 
@@ -208,7 +210,7 @@ def test_plot_of_one_copy_has_no_overlaps(tmp_path, capsys, monkeypatch):
     [
         (
             "glass.h5 --what configuration",
-            "a temper run and has no figure 'configuration': choose all, thermodynamics, order, overlap, exchange or",
+            "a temper run and has no figure 'configuration': choose all, thermodynamics, order, walks, overlap, exch",
         ),
         (
             "4.h5 8.h5 --what overlap",

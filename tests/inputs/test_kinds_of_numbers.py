@@ -465,7 +465,7 @@ def numbers_of(function: Any) -> set[str]:
     return {name for name, kind in plain.items() if re.search(r"\b(int|float)\b", kind)}
 
 
-ELSEWHERE = {"resume", "warm_up", "compare_sizes", "Batch", "Configurations", "Extrapolation"}
+ELSEWHERE = {"resume", "warm_up", "compare_sizes", "Barrier", "Batch", "Configurations", "Equilibrium", "Extrapolation"}
 """Calls that are tested above or take long, and classes that the program makes."""
 
 

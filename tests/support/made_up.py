@@ -95,10 +95,10 @@ def with_config(result: TemperResult, tables: dict[str, dict[str, object]], **fi
     return replace(result, record=record, **fields)
 
 
-def frozen(result: TemperResult) -> TemperResult:
-    """The same, but nothing moves at the lowest temperature."""
+def frozen(result: TemperResult, place: int = 0) -> TemperResult:
+    """The same, but nothing moves at the lowest temperature, or at another place."""
     for series in (result.energy, result.magnetization, result.overlap):
-        series[..., 0] = series[0, ..., 0]
+        series[..., place] = series[0, ..., place]
     return result
 
 

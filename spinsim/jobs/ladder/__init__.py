@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spinsim.jobs.base import FigureSet, Job, PlotOption
+
+if TYPE_CHECKING:
+    from spinsim.analysis.tables import Row
 
 
 class LadderJob(Job):
@@ -42,6 +45,11 @@ class LadderJob(Job):
         from spinsim.jobs.plotting import figures_of
 
         return figures_of([result], names, folder, about)
+
+    def analysis(self, result: Any) -> list[Row | str]:
+        from spinsim.jobs.ladder.report import walk_rows
+
+        return [*walk_rows(result)]
 
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)

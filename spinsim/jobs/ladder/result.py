@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures
+from spinsim.analysis.barrier import Barrier, barrier
 from spinsim.analysis.run_sums import RunSums
 from spinsim.analysis.runs import Tempered, samples_in_words
 from spinsim.analysis.statistics import choice_of, measurements_of
+from spinsim.analysis.walks import Equilibrium, equilibrium
 from spinsim.engine.measuring.reduction import Reduced
 from spinsim.errors import InputError, MissingError
 from spinsim.inputs.texts import count
@@ -291,6 +293,36 @@ class LadderResult(Tempered):
             return summarize(self).verdict
         except InputError as error:
             raise MissingError(str(error)) from error
+
+    def equilibrium(self) -> Equilibrium:
+        """Autocorrelation times of each sample's replicas on their walk along the ladder, and the slow samples.
+
+        The autocorrelation of a replica's place, averaged over replicas, is fitted by A exp(-t / tau_exp) from the
+        integrated time tau_int on, or later where faster processes reach beyond it (R. Alvarez Banos et al., J. Stat.
+        Mech. P06026 (2010), section 2.4). A run must span 10 of the longer time, 20 with fewer than 10 samples.
+
+        Returns:
+            An ``Equilibrium``, with ``tau_exp``, ``tau_exp_error`` and ``span`` of each sample, and ``slow``.
+
+        Raises:
+            InputError: for fewer than 16 measurements, and for a single place of the ladder.
+        """
+        return equilibrium(self)
+
+    def barrier(self) -> Barrier:
+        """Barrier of the ladder from the rejection rates of its exchanges, and round trips predicted and counted.
+
+        Lambda is the sum of the rejection rates r of neighbours. If replicas forget their energies between exchanges,
+        the replicas of a copy make 1 / (2 + 2 sum of r / (1 - r)) round trips a round in all (S. Syed, A.
+        Bouchard-Cote, G. Deligiannidis, A. Doucet, J. R. Stat. Soc. B 84, 321 (2022)).
+
+        Returns:
+            A ``Barrier``, with its ``total``, ``local`` barriers, ``predicted`` and ``observed`` round trips.
+
+        Raises:
+            InputError: for a run that has counted no exchange.
+        """
+        return barrier(self)
 
     def to_arviz(self) -> xarray.Dataset:
         """Series of each copy as an xarray dataset with the axes chain and draw, which the functions of ArviZ take.

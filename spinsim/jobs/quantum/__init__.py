@@ -10,7 +10,7 @@ from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
-    from spinsim.analysis.tables import Report
+    from spinsim.analysis.tables import Report, Row
     from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
     from spinsim.jobs.quantum.settings import Quantum
     from spinsim.model.ising import Ising
@@ -29,7 +29,7 @@ class QuantumJob(LadderJob):
         "coupling in time -ln tanh(gamma step) / 2."
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
-    figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
+    figures = FigureSet(("thermodynamics", "order", "walks", "time", "gaps", "local"))
 
     @property
     def config(self) -> type[Quantum]:
@@ -59,10 +59,10 @@ class QuantumJob(LadderJob):
 
         return draw(results, wanted)
 
-    def analysis(self, result: QuantumResult) -> list[str]:
+    def analysis(self, result: QuantumResult) -> list[Row | str]:
         from spinsim.jobs.quantum.report import in_time_lines
 
-        return in_time_lines(result)
+        return [*super().analysis(result), *in_time_lines(result)]
 
     def together(
         self, runs: list[tuple[QuantumResult, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]

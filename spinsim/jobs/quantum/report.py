@@ -27,7 +27,6 @@ from spinsim.analysis.tables import (
 )
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
-from spinsim.jobs.ladder.report import MOST_COLUMNS, ladder_columns, ladder_sentence, round_trip_row, table_by_place
 from spinsim.jobs.quantum.extrapolation import (
     LAWS,
     OF_SLICES,
@@ -37,6 +36,13 @@ from spinsim.jobs.quantum.extrapolation import (
     extrapolated,
     groups,
 )
+from spinsim.jobs.ladder.report import (
+    MOST_COLUMNS,
+    ladder_columns,
+    ladder_sentence,
+    round_trip_row,
+    table_by_place,
+    walk_rows,
 from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
 from spinsim.store.contents import MEASUREMENTS
@@ -101,7 +107,7 @@ def _findings(result: QuantumResult) -> list[Row | str]:
     else:
         later = "gaps are left out, as many configurations are there: spinsim analyze finds them."
         rows.append(Row("Gap", note=later))
-    return [*rows, *verdict_rows(summary)]
+    return [*rows, *verdict_rows(summary), *walk_rows(result)]
 
 
 def in_time_lines(result: QuantumResult) -> list[str]:

@@ -27,7 +27,13 @@ from spinsim.analysis.tables import (
 )
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.ladder.report import ladder_columns, ladder_sentence, round_trip_row, table_by_place
+from spinsim.jobs.ladder.report import (
+    ladder_columns,
+    ladder_sentence,
+    round_trip_row,
+    table_by_place,
+    walk_rows,
+)
 from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 
@@ -153,7 +159,7 @@ def _findings(run: TemperResult, averages: Summary | None) -> list[Row | str]:
         return [*rows, "Means have no errors here: spinsim analyze finds them.", *found]
     rates = columns[-1].value if known and places > 1 else None
     rows += table_by_place(run.model, averages, rates, "the next temperature")
-    return [*rows, *verdict_rows(averages), *found]
+    return [*rows, *verdict_rows(averages), *walk_rows(run), *found]
 
 
 def _search_rows(run: TemperResult, search: Searched) -> list[Row]:
