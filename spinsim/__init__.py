@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spinsim.analysis.scaling import collapse as collapse
     from spinsim.analysis.scaling import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
+    from spinsim.analysis.space.correlations import space as space
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
@@ -74,6 +75,7 @@ _NAMES = {
     "analysis.onsager": ["onsager"],
     "analysis.scaling": ["collapse", "quotients"],
     "analysis.sizes": ["compare_sizes"],
+    "analysis.space.correlations": ["space"],
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],

@@ -38,7 +38,8 @@ def analyze(
     by: Annotated[
         str | None,
         Flag(
-            help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), or bin for "
+            help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), distance for "
+            "correlations in space from saved configurations, or bin for "
             "averages over logarithmic bins of the run, which show its approach to equilibrium. Of quantum runs: k, "
             "gamma or beta, sample, time for C(t), gap, or site for local susceptibilities.  [the ladder]"
         ),
@@ -63,6 +64,14 @@ def analyze(
             "--scaling",
             help="Finite-size scaling of several sizes instead: critical point and exponents from data collapse and "
             "from quotients, with errors.",
+        ),
+    ] = False,
+    space: Annotated[
+        bool,
+        Flag(
+            "--space",
+            help="Correlations in space instead, from --save-configurations: xi, R_12 and susceptibilities at the "
+            "smallest momenta, in a field the replicon. --json has C(r), S(k), C4(r) and chi(k).",
         ),
     ] = False,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
@@ -102,10 +111,10 @@ def analyze(
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
-    if scaling:
-        _tell([_scaling([result for _, result in runs], csv or reweight)], as_json)
-        return
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
+    if wanted := _one_report({"scaling": scaling, "space": space}, csv or reweight):
+        _tell(_REPORTS[wanted](names, results), as_json)
+        return
     if reweight:
         reweightings = [_reweighted(result, reweight) for result in results]
         reports = [_report_of(*run, choose, _THERMAL) for run in zip(names, results, reweightings, strict=True)]
@@ -129,13 +138,29 @@ def analyze(
     _tell(reports, as_json)
 
 
-def _scaling(results: list[Any], others: object) -> Report:
-    """Return the report on the finite-size scaling of runs."""
+def _one_report(flags_given: Mapping[str, bool], others: object) -> str:
+    """Return the name of the report that replaces the averages; empty for none."""
+    wanted = [name for name, given in flags_given.items() if given]
+    if len(wanted) > 1 or (wanted and others):
+        named = " and ".join(f"--{name}" for name in wanted[1:]) or "--csv and --reweight"
+        raise InputError(f"--{wanted[0]} prints a report of its own: leave out {named}")
+    return wanted[0] if wanted else ""
+
+
+def _scaling(names: list[str], results: list[Any]) -> list[Report]:
     from spinsim.analysis.scaling import scaling_report
 
-    if others:
-        raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")
-    return scaling_report(results)
+    return [scaling_report(results)]
+
+
+def _space(names: list[str], results: list[Any]) -> list[Report]:
+    from spinsim.analysis.space.correlations import space_report
+
+    return [space_report(name, result) for name, result in zip(names, results, strict=True)]
+
+
+_REPORTS: Final[Mapping[str, Callable[[list[str], list[Any]], list[Report]]]] = {"scaling": _scaling, "space": _space}
+"""Reports that replace the averages of runs, by their flags."""
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

@@ -27,7 +27,7 @@ class TemperJob(LadderJob):
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
-    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
+    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration", "correlations"))
 
     @property
     def config(self) -> type[Temper]:

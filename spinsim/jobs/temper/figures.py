@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures import paper
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
+from spinsim.analysis.figures.space import correlations_figure
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Integers, Tempered, samples_in
 from spinsim.analysis.statistics import choice_of, statistics_of
@@ -48,6 +49,8 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
         figures["overlap"] = partial(overlap_figure, result, style)
     if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(exchange_figure, result, style)
+    if figure == "correlations":
+        figures["correlations"] = partial(correlations_figure, result, style)
     figures["equilibration"] = lambda: equilibration_figure(result, summary(), style)
     return figures
 
