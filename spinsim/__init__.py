@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.run import transfer as transfer
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
+    from spinsim.model.disorder import antiperiodic as antiperiodic
+    from spinsim.model.disorder import perturbed as perturbed
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.ising import Ising as Ising
     from spinsim.model.ising import from_bqm as from_bqm
@@ -92,7 +94,7 @@ _NAMES = {
     "jobs.temper.run": ["TemperResult", "temper"],
     "jobs.transfer.run": ["TransferResult", "transfer"],
     "jobs.warming": ["warm_up"],
-    "model.disorder": ["EdwardsAnderson"],
+    "model.disorder": ["EdwardsAnderson", "antiperiodic", "perturbed"],
     "model.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
     "model.graph": ["Graph"],
     "model.ising": ["Ising", "from_bqm", "read_instance"],

@@ -252,7 +252,19 @@ def _compared(result: Result) -> dict[str, Any]:
 
 
 _OF_MODEL: Final = frozenset(
-    {"couplings", "bond_fraction", "field", "dilution", "random_field", "couplings_along", "along", "boundary"}
+    {
+        "couplings",
+        "bond_fraction",
+        "field",
+        "dilution",
+        "random_field",
+        "couplings_along",
+        "along",
+        "boundary",
+        "antiperiodic",
+        "perturbation",
+        "perturbation_seed",
+    }
 )
 
 

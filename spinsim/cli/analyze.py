@@ -38,8 +38,7 @@ def analyze(
     by: Annotated[
         str | None,
         Flag(
-            help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), distance for "
-            "correlations in space from saved configurations, or bin for "
+            help="Lines of --csv. Of temper runs: temperature, sample, overlap for each sample's P(q), or bin for "
             "averages over logarithmic bins of the run, which show its approach to equilibrium. Of quantum runs: k, "
             "gamma or beta, sample, time for C(t), gap, or site for local susceptibilities.  [the ladder]"
         ),

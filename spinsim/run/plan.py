@@ -220,7 +220,10 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
         Lattice((slices, *lattice.shape), cell=IN_TIME[lattice.name]) if slices > 1 else lattice,
         config.samples,
         one_magnitude=signs and len(sizes) == 1,
-        one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution and len(set(along)) == 1,
+        one_coupling=config.couplings not in RANDOM_KINDS
+        and not config.dilution
+        and len(set(along)) == 1
+        and config.antiperiodic is None,
         one_field=not config.random_field,
         slices=slices,
         in_field=bool(config.field),
@@ -230,7 +233,8 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     check_memory(planned, replicas)
     space = lattice_model(
         lattice, config.couplings, config.samples, config.disorder_seed, config.bond_fraction, config.field,
-        config.dilution, config.random_field, config.along,
+        config.dilution, config.random_field, config.along, config.antiperiodic, config.perturbation,
+        config.perturbation_seed,
     )  # fmt: skip
     return trotter(space, slices, by_term) if slices > 1 else space
 

@@ -130,8 +130,6 @@ def test_command_table_and_figure(tmp_path, capsys, monkeypatch) -> None:
     assert np.allclose(numbers["overlap_correlation"], found.overlap_correlation.value)
     assert np.allclose(numbers["ratio_error"], found.ratio.error)
     assert "R_12" in run(capsys, monkeypatch, "analyze", "--space", path).out
-    table = ss.table(path, by="distance")
-    assert np.allclose(table["overlap_susceptibility"], found.overlap_susceptibility.value.ravel())
     run(capsys, monkeypatch, "plot", "--what", "correlations", path, "--out", tmp_path / "c.svg")
     assert "overlaps" in (tmp_path / "c.txt").read_text()
 

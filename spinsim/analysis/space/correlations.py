@@ -33,7 +33,7 @@ from spinsim.analysis.runs import Array, Integers, Tempered
 from spinsim.analysis.space.entries import Measured, each_row, entries_of, periodic_grid, saved_run
 from spinsim.analysis.space.reports import at, flat, over, report_by_temperature
 from spinsim.analysis.statistics import statistics_of
-from spinsim.analysis.tables import Columns, Report
+from spinsim.analysis.tables import Report
 from spinsim.inputs.arguments import public
 from spinsim.model.lattice import Lattice
 from spinsim.observables.quantities import in_field
@@ -143,18 +143,6 @@ def space_report(name: str, result: Tempered) -> Report:
     ]  # fmt: skip
     numbers = {"file": name, "distance": found.distance, "wave_number": found.wave_number, **flat(found.named)}
     return report_by_temperature(f"{name}: correlations in space", found.temperature, columns, numbers, notes)
-
-
-def space_columns(result: Tempered) -> Columns:
-    """Return columns of ``ss.table`` with a row for each temperature and distance r, or momentum k = 2 pi r / L."""
-    found = space(result)
-    places, distances = len(found.temperature), len(found.distance)
-    columns: Columns = {
-        "temperature": np.repeat(found.temperature, distances),
-        "distance": np.tile(found.distance, places),
-        "wave_number": np.tile(found.wave_number, places),
-    }
-    return columns | {name: value.ravel() for name, value in flat(found.named).items() if value.ndim > 1}
 
 
 def rows_apart(result: Tempered, saved: Configurations) -> float:

@@ -184,15 +184,8 @@ def columns(result: TemperResult, by: str) -> Columns:
     others: dict[str, Callable[[], Columns]] = {
         "overlap": lambda: below_each_other([_overlaps(result, k) for k in range(samples_in(result))]),
         "bin": lambda: _bins(approach(result)),
-        "distance": lambda: _distances(result),
     }
     return ladder_columns(result, by, lambda one: {"temperature": one.temperature}, others)
-
-
-def _distances(result: TemperResult) -> Columns:
-    from spinsim.analysis.space.correlations import space_columns  # loads scipy.fft
-
-    return space_columns(result)
 
 
 def _overlaps(result: TemperResult, sample: int) -> Columns:
