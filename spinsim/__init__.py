@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from spinsim.analysis.scaling import collapse as collapse
     from spinsim.analysis.scaling import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
+    from spinsim.analysis.space.changes import chaos as chaos
+    from spinsim.analysis.space.changes import interface as interface
     from spinsim.analysis.space.correlations import space as space
+    from spinsim.analysis.space.joint import joint as joint
     from spinsim.analysis.tables import table as table
     from spinsim.engine import Dynamics as Dynamics
     from spinsim.engine import create_engine as create_engine
@@ -77,7 +80,9 @@ _NAMES = {
     "analysis.onsager": ["onsager"],
     "analysis.scaling": ["collapse", "quotients"],
     "analysis.sizes": ["compare_sizes"],
+    "analysis.space.changes": ["chaos", "interface"],
     "analysis.space.correlations": ["space"],
+    "analysis.space.joint": ["joint"],
     "analysis.tables": ["table"],
     "engine": ["Dynamics", "create_engine"],
     "engine.moves.fortuin_kasteleyn.move": ["SeededClusters", "SwendsenWang", "Wolff"],

@@ -14,7 +14,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag
 from spinsim.cli.saying import refuse, say, say_json, table_width
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count, wrapped
+from spinsim.inputs.texts import count, either, wrapped
 from spinsim.jobs import job_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ def analyze(
             "from quotients, with errors.",
         ),
     ] = False,
-    space: Annotated[
-        bool,
+    what: Annotated[
+        str | None,
         Flag(
-            "--space",
-            help="Correlations in space instead, from --save-configurations: xi, R_12 and susceptibilities at the "
-            "smallest momenta, in a field the replicon. --json has C(r), S(k), C4(r) and chi(k).",
+            help="An analysis instead, of saved configurations: space (correlations, xi, R_12; in a field the "
+            "replicon), joint (overlap and link overlap), quantiles, triangles, boxes (overlaps of four copies, of "
+            "three, within boxes), chaos of one run or two; or interface, of a periodic and an antiperiodic run."
         ),
-    ] = False,
+    ] = None,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -111,8 +111,10 @@ def analyze(
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
-    if wanted := _one_report({"scaling": scaling, "space": space}, csv or reweight):
-        _tell(_REPORTS[wanted](names, results), as_json)
+    if scaling or what:
+        if (scaling and what) or csv or reweight:
+            raise InputError("--scaling and --what print reports: leave out the other, --csv and --reweight")
+        _tell(_analyses(what, names, results) if what else [_scaling(results)], as_json)
         return
     if reweight:
         reweightings = [_reweighted(result, reweight) for result in results]
@@ -137,29 +139,22 @@ def analyze(
     _tell(reports, as_json)
 
 
-def _one_report(flags_given: Mapping[str, bool], others: object) -> str:
-    """Return the name of the report that replaces the averages; empty for none."""
-    wanted = [name for name, given in flags_given.items() if given]
-    if len(wanted) > 1 or (wanted and others):
-        named = " and ".join(f"--{name}" for name in wanted[1:]) or "--csv and --reweight"
-        raise InputError(f"--{wanted[0]} prints a report of its own: leave out {named}")
-    return wanted[0] if wanted else ""
-
-
-def _scaling(names: list[str], results: list[Any]) -> list[Report]:
+def _scaling(results: list[Any]) -> Report:
+    """Return the report on the finite-size scaling of runs."""
     from spinsim.analysis.scaling import scaling_report
 
-    return [scaling_report(results)]
+    return scaling_report(results)
 
 
-def _space(names: list[str], results: list[Any]) -> list[Report]:
-    from spinsim.analysis.space.correlations import space_report
+def _analyses(what: str, names: list[str], results: list[Any]) -> list[Report]:
+    """Return reports of an analysis, of each run or, if it takes several, of all."""
+    from spinsim.analysis.space import ANALYSES
 
-    return [space_report(name, result) for name, result in zip(names, results, strict=True)]
-
-
-_REPORTS: Final[Mapping[str, Callable[[list[str], list[Any]], list[Report]]]] = {"scaling": _scaling, "space": _space}
-"""Reports that replace the averages of runs, by their flags."""
+    if what not in ANALYSES:
+        raise InputError(f"there is no analysis {what!r}: choose {either(tuple(ANALYSES))}")
+    if ANALYSES[what].most_runs == 1:
+        return [ANALYSES[what](result).report(name) for name, result in zip(names, results, strict=True)]
+    return [ANALYSES[what](*results).report(" and ".join(names))]
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

@@ -33,7 +33,7 @@ def plot(
         Flag(
             "--what",
             help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
-            "overlap, exchange, equilibration or, from saved configurations, correlations of a temper run; "
+            "overlap, exchange, equilibration or an analysis (see spinsim analyze --what) of a temper run; "
             "thermodynamics, order, time, gaps or local of a quantum run; cut of a MaxCut run; crossings or "
             "thermodynamics of several sizes; lengths of transfer runs.",
         ),

@@ -215,15 +215,13 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     along = config.along or (1.0,)
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
+    differ = config.dilution or config.perturbation or config.antiperiodic is not None
     degrees = _degrees_of_terms(lattice, along, slices, by_term)
     planned = PlannedSizes(
         Lattice((slices, *lattice.shape), cell=IN_TIME[lattice.name]) if slices > 1 else lattice,
         config.samples,
         one_magnitude=signs and len(sizes) == 1,
-        one_coupling=config.couplings not in RANDOM_KINDS
-        and not config.dilution
-        and len(set(along)) == 1
-        and config.antiperiodic is None,
+        one_coupling=config.couplings not in RANDOM_KINDS and not differ and len(set(along)) == 1,
         one_field=not config.random_field,
         slices=slices,
         in_field=bool(config.field),

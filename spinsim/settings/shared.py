@@ -53,11 +53,7 @@ class ModelSettings(Table):
         None, "Axis whose boundary is antiperiodic, 0 for x", shown="none", before=None, low=0, high=3
     )
     perturbation: float = setting(
-        0.0,
-        "Strength d of random changes of the couplings, for bond chaos: pm-j flip with probability d, gaussian become "
-        "(J + d x) / sqrt(1 + d^2)",
-        before=0.0,
-        low=0,
+        0.0, "Strength d of changes of couplings: pm-j flip with probability d, gaussian change by d", before=0.0, low=0
     )
     perturbation_seed: int = setting(0, "Seed of these changes", before=0, low=0, high=2**64 - 1, is_seed=True)
 

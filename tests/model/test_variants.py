@@ -16,7 +16,7 @@ from spinsim.errors import InputError
     "lattice", [ss.chain(5), ss.square(4, 3), ss.square(2, 3), ss.cubic(3, 2, 4), ss.triangular(3, 4), ss.honeycomb(3)]
 )
 def test_bonds_across_a_boundary_change_sign(lattice) -> None:
-    """Energies equal those of the spins of a copy that is turned over: antiperiodic images of spins s(x + L) = -s(x)."""
+    """Energies equal those with images s(x + L) = -s(x)."""
     model = ss.EdwardsAnderson(lattice, samples=2, seed=3)
     spins = np.random.default_rng(1).choice(np.array([-1, 1]), (2, lattice.sites))
     for axis, side in enumerate(lattice.shape):

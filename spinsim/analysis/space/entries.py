@@ -7,12 +7,11 @@ than four samples, or too few blocks of that length, were saved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.analysis.chains import BLOCKS, chain_of, merged
 from spinsim.analysis.jackknife import Jackknife, jackknife
@@ -100,19 +99,25 @@ def periodic_grid(result: Tempered) -> Lattice:
     return lattice
 
 
-def each_row(saved: Configurations) -> Iterator[npt.NDArray[np.int8]]:
-    """Yield the spins of each saved row, (samples, copies, temperatures, sites)."""
-    return (saved.row(number) for number in range(saved.shape[0]))
-
-
 def entries_of(
-    result: Tempered, rows: Iterator[Any], measure: Callable[[Any], Measured], guides: tuple[str, ...], number: int,
-    apart: float,
-) -> Entries:  # fmt: skip
-    """Return averages of what ``measure`` makes of each sample of each of ``number`` rows, ``apart`` measurements each.
+    result: Tempered, saved: Sequence[Configurations], measure: Callable[..., Measured], guides: tuple[str, ...]
+) -> Entries:
+    """Return averages of what ``measure`` makes of each sample of each saved row, from the rows of one run or several.
 
-    ``guides`` are the arrays whose first two numbers at a place decide how long blocks of one sample are.
+    It takes the spins (copies, temperatures, sites) of each run. ``guides`` are the arrays whose first two numbers at a
+    place decide how long blocks of one sample are.
     """
+    number = min(one.shape[0] for one in saved)
+    sweep = saved[0].sweep.reshape(saved[0].shape[0], -1)[:, 0]
+    apart = float(np.diff(sweep).mean()) / statistics_of(result).every if len(sweep) > 1 else 1.0
+    rows = (zip(*(one.row(k) for one in saved), strict=True) for k in range(number))
+    return averaged(result, ((measure(*spins) for spins in row) for row in rows), guides, number, apart)
+
+
+def averaged(
+    result: Tempered, rows: Iterable[Iterable[Measured]], guides: tuple[str, ...], number: int, apart: float
+) -> Entries:
+    """Return averages over ``number`` rows, ``apart`` measurements each, that measure each sample."""
     samples = result.model.samples
     disorder = np.arange(samples) if result.disorder is None else result.disorder
     is_one = samples == 1
@@ -123,24 +128,19 @@ def entries_of(
     sums: dict[str, Array] = {}
     series: list[Array] = []
     for k, row in enumerate(rows):
-        for sample, one in enumerate(row):
-            measured = measure(one)
-            if not sums:
-                sums = {name: np.zeros((entries, *value.shape)) for name, value in measured.items()}
+        for sample, measured in enumerate(row):
+            sums = sums or {name: np.zeros((entries, *value.shape)) for name, value in measured.items()}
             for name, value in measured.items():
                 sums[name][k // length if is_one else disorder[sample]] += value
             if is_one:
                 firsts = [measured[name].reshape(len(measured[name]), -1)[:, :_GUIDES] for name in guides]
                 series.append(np.concatenate(firsts, axis=1))
-    if not is_one:
-        runs = np.bincount(disorder) * number
-        return Entries({name: one / _along(runs, one) for name, one in sums.items()}, np.ones(len(result.temperature)))
-    walk = statistics_of(result).walk_times()[1] / apart if len(result.temperature) > 1 else np.zeros(1)
-    return _of_blocks(sums, np.array(series), length, walk)
-
-
-def _along(numbers: npt.NDArray[Any], array: Array) -> npt.NDArray[Any]:
-    return numbers.reshape(-1, *[1] * (array.ndim - 1))
+    if is_one:
+        walk = statistics_of(result).walk_times()[1] / apart if len(result.temperature) > 1 else np.zeros(1)
+        return _of_blocks(sums, np.array(series), length, walk)
+    runs = np.bincount(disorder) * number
+    means = {name: one / runs.reshape(-1, *[1] * (one.ndim - 1)) for name, one in sums.items()}
+    return Entries(means, np.ones(len(result.temperature)))
 
 
 def _of_blocks(sums: dict[str, Array], guides: Array, length: int, walk: Array) -> Entries:

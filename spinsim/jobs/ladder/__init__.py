@@ -31,7 +31,7 @@ class LadderJob(Job):
             "near": PlotOption(f"the crossings of several {cls.name} runs", ("crossings",)),
         }
         cls.figures = cls.figures._replace(options=alone)
-        cls.figures_of_several = FigureSet(("crossings", "thermodynamics"), several)
+        cls.figures_of_several = FigureSet(("crossings", "thermodynamics", *cls.figures_of_several.names), several)
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
         from spinsim.jobs.ladder.run import recounted
