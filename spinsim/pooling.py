@@ -253,7 +253,7 @@ def _compared(result: Result) -> dict[str, Any]:
 
 _OF_MODEL: Final = frozenset(
     {"couplings", "bond_fraction", "field", "dilution", "random_field", "couplings_along", "along", "boundary",
-     "antiperiodic", "perturbation", "perturbation_seed"}
+     "antiperiodic", "perturbation"}
 )  # fmt: skip
 
 

@@ -331,13 +331,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 
 
 def free_energies(result: Tempered) -> tuple[Array, Array]:
-    """Total free energies of each sample on its ladder, (samples, temperatures), and for one sample their errors.
-
-    Errors of several samples are NaN, as these errors are part of the scatter of samples.
-
-    Raises:
-        InputError: as ``reweighted``, and for a ladder that is not hot enough to reach infinite temperature.
-    """
+    """Total free energies (samples, temperatures) on the ladder, and their errors, which are NaN of several samples."""
     sites, ladder = result.model.sites, result.temperature
     statistics, times, wholes, joins = _joined_samples(result)
     parts = [_moments(whole, one, ladder) for whole, one in zip(wholes, joins, strict=True)]

@@ -55,7 +55,7 @@ class ModelSettings(Table):
     perturbation: float = setting(
         0.0, "Strength d of changes of couplings: pm-j flip with probability d, gaussian change by d", before=0.0, low=0
     )
-    perturbation_seed: int = setting(0, "Seed of these changes", before=0, low=0, high=2**64 - 1, is_seed=True)
+    perturbation_seed: int = setting(0, "Seed of these changes", before=0, low=0, high=2**64 - 1)
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from spinsim.analysis.jackknife import Jackknife
 from spinsim.analysis.reweighted import free_energies
 from spinsim.analysis.runs import Array
 from spinsim.analysis.space.entries import Entries, Measured, entries_of, saved_run
-from spinsim.analysis.space.estimates import Estimates, Panel, stacked
+from spinsim.analysis.space.estimates import Estimates, Panel
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.model.disorder import antiperiodic as with_antiperiodic
@@ -47,8 +47,8 @@ def chaos(run: Run, other: Run | None = None) -> Estimates:
     printed = {f"X({temperature:.4g})": found[:, k] for k, temperature in enumerate(others)}
     arrays = {"temperature": result.temperature, "other_temperature": others}
     estimates = {"overlap_squared": averages.mean("cross"), "parameter": found}
-    words = "temperature chaos X(T, T')" if other is None else "chaos X(T, T') between two runs"
-    return Estimates(words, arrays, estimates, printed, [Panel(others, found, ("temperature $T'$", "$X(T, T')$"))])
+    panels = [Panel(others, found, ("temperature $T'$", "$X(T, T')$"))]
+    return Estimates("chaos X(T, T')" + " between two runs" * (other is not None), arrays, estimates, printed, panels)
 
 
 def _measure(spins: npt.NDArray[np.int8], others: npt.NDArray[np.int8]) -> Measured:
@@ -84,7 +84,8 @@ def interface(periodic: Run, antiperiodic: Run) -> Estimates:
     (one, other), ladders = [run.model for run in runs], [run.temperature for run in runs]
     axes = range(0 if one.lattice is None else one.lattice.dimension)
     made = [with_antiperiodic(one, axis) for axis in axes if one.lattice.shape[axis] > 1]
-    if not np.array_equal(*ladders) or not any(np.array_equal(model.couplings, other.couplings) for model in made):
+    same = np.array_equal(*ladders) and np.array_equal(one.fields, other.fields)
+    if not same or not any(np.array_equal(model.couplings, other.couplings) for model in made):
         raise InputError(
             f"{other.name} is not {one.name} with one antiperiodic boundary on the same ladder: give the periodic run "
             "first and one of ss.antiperiodic of its model"
@@ -97,7 +98,6 @@ def interface(periodic: Run, antiperiodic: Run) -> Estimates:
         mean = Jackknife(mean.value, np.hypot(first_error, second_error)[0], mean.bias)
     found = {"mean": mean, "size": entries.mean("|dF|"), "spread": entries.estimate(np.sqrt, "dF^2")}
     printed = dict(zip(("[dF]", "[|dF|]", "[dF^2]^1/2"), found.values(), strict=True))
-    labels = r"$[\Delta F]$", r"$[|\Delta F|]$", r"$[\Delta F^2]^{1/2}$"
-    panel = Panel(ladders[0], stacked(*found.values()), ("temperature $T$", "free energy of the interface"), labels)
+    panels = [Panel(ladders[0], one[None], ("temperature $T$", head), ("samples",)) for head, one in printed.items()]
     arrays = {"temperature": ladders[0], "difference": difference}
-    return Estimates("free energies of interfaces", arrays, found, printed, [panel])
+    return Estimates("free energies of interfaces", arrays, found, printed, panels)

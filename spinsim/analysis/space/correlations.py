@@ -30,14 +30,13 @@ from scipy.fft import fftn, ifft
 from spinsim.analysis.jackknife import Jackknife
 from spinsim.analysis.runs import Array
 from spinsim.analysis.space.entries import Measured, entries_of, periodic_grid, saved_run
-from spinsim.analysis.space.estimates import Estimates, Panel, over
+from spinsim.analysis.space.estimates import Estimates, Panel
 from spinsim.inputs.arguments import public
 from spinsim.model.lattice import Lattice
 from spinsim.observables.quantities import in_field
 from spinsim.observables.table import COPIES_IN_FIELD, correlation_length
 from spinsim.result import Run
 
-Spins = npt.NDArray[np.int8]
 _WAYS: Final = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))  # four copies as two pairs
 
 
@@ -82,14 +81,11 @@ def space(run: Run) -> Estimates:
         found["overlap_length"] = averages.estimate(length, "chi")
     if "diagonal" in averages.arrays:
         found["ratio"] = averages.estimate(lambda chi, other: chi[:, 1] / other, "chi", "diagonal")
-    return _with_words(found, result.temperature, side, field)
-
-
-def _with_words(found: dict[str, Jackknife], temperature: Array, side: int, field: bool) -> Estimates:
     distance = np.arange(side // 2 + 1)
     wave_number = np.asarray(2 * np.pi * distance / side)
     lengths = {"xi/L": "length", "xi_q/L": "overlap_length"}
-    printed = {head: over(found[name], side) for head, name in lengths.items() if name in found}
+    over = {head: vars(found[name]) for head, name in lengths.items() if name in found}
+    printed = {head: Jackknife(*(part / side for part in parts.values())) for head, parts in over.items()}
     printed |= {"R_12": found["ratio"]} if "ratio" in found else {}
     for name, head in {"structure_factor": "S", "overlap_susceptibility": "chi"}.items():
         printed |= {f"{head}({k})": found[name][:, n] for n, k in enumerate(("0", "k_1")) if name in found}
@@ -97,22 +93,22 @@ def _with_words(found: dict[str, Jackknife], temperature: Array, side: int, fiel
     of_k = {"structure_factor": "$S(k)$", "overlap_susceptibility": r"$\chi_R(k)$" if field else r"$\chi_{\rm SG}(k)$"}
     panels = [Panel(distance, found[name], ("distance $r$", y)) for name, y in of_r.items() if name in found]
     panels += [Panel(wave_number, found[name], ("wave number $k$", y)) for name, y in of_k.items() if name in found]
-    arrays = {"temperature": temperature, "distance": distance, "wave_number": wave_number}
+    arrays = {"temperature": result.temperature, "distance": distance, "wave_number": wave_number}
     return Estimates("correlations in space" + " and the replicon" * field, arrays, found, printed, panels)
 
 
-def _measure(spins: Spins, *, lattice: Lattice, field: bool) -> Measured:
+def _measure(spins: npt.NDArray[np.int8], *, lattice: Lattice, field: bool) -> Measured:
     """Return susceptibilities and correlations of one sample, from its spins (copies, temperatures, sites)."""
     power, _ = _mean_power(iter(spins), lattice)
     found = dict(zip(("S", "C"), _along_axes(power, lattice), strict=True))
     power, number = _mean_power(_fields(spins, field), lattice)
     if number:
         found |= dict(zip(("chi", "C4"), _along_axes(power, lattice), strict=True))
-        found |= {"diagonal": _at_diagonals(power, lattice)} if len(longest_axes(lattice)) > 1 else {}
+        found |= {"diagonal": _at_diagonals(power, lattice)} if len(_longest(lattice)) > 1 else {}
     return found
 
 
-def _fields(spins: Spins, field: bool) -> Iterator[npt.NDArray[Any]]:
+def _fields(spins: npt.NDArray[np.int8], field: bool) -> Iterator[npt.NDArray[Any]]:
     """Yield q(x) of each pair of copies, in a field of each four in a row in three ways, (temperatures, sites)."""
     if not field:
         yield from (spins[a] * spins[b] for a, b in combinations(range(len(spins)), 2))
@@ -131,13 +127,13 @@ def _mean_power(fields: Iterator[npt.NDArray[Any]], lattice: Lattice) -> tuple[A
     return total / (max(number, 1) * lattice.sites), number
 
 
-def longest_axes(lattice: Lattice) -> list[int]:
+def _longest(lattice: Lattice) -> list[int]:
     return [axis for axis, side in enumerate(lattice.shape) if side == max(lattice.shape)]
 
 
 def _along_axes(power: Array, lattice: Lattice) -> tuple[Array, Array]:
     """Return P(k) and the correlation along the longest axes, averaged over these, (temperatures, distances) each."""
-    longest, side = longest_axes(lattice), max(lattice.shape)
+    longest, side = _longest(lattice), max(lattice.shape)
     susceptibility, correlation = np.zeros((2, len(power), side // 2 + 1))
     for axis in longest:
         lines = np.moveaxis(power, -1 - axis, 1).reshape(len(power), side, -1)
@@ -151,7 +147,7 @@ def _at_diagonals(power: Array, lattice: Lattice) -> Array:
     """Return P(k_2) averaged over pairs of the longest axes and both signs, (temperatures,)."""
     found = [
         np.moveaxis(power, (-1 - a, -1 - b), (1, 2)).reshape(len(power), *[max(lattice.shape)] * 2, -1)[:, 1, sign, 0]
-        for a, b in combinations(longest_axes(lattice), 2)
+        for a, b in combinations(_longest(lattice), 2)
         for sign in (1, -1)
     ]
     return np.asarray(np.mean(found, axis=0))

@@ -63,11 +63,7 @@ class Entries:
 
 
 def saved_run(run: Run, copies: int = 1) -> tuple[Any, Configurations]:
-    """Return a tempering run with saved configurations.
-
-    Raises:
-        InputError: for a run that has saved none, is no tempering run, or has fewer copies.
-    """
+    """Return a tempering run with saved configurations of so many copies, or refuse the run."""
     result = as_result(run)
     saved = configurations(result)
     if list(saved.axes) != _AXES:
@@ -85,11 +81,7 @@ def saved_run(run: Run, copies: int = 1) -> tuple[Any, Configurations]:
 
 
 def periodic_grid(result: Tempered) -> Lattice:
-    """Return the lattice of a run if it is periodic and has one site a cell, so that Fourier modes are those of a grid.
-
-    Raises:
-        InputError: for any other model.
-    """
+    """Return the lattice of a run, or refuse one that is open or has several sites a cell."""
     lattice = result.model.embedding
     if lattice is None or not lattice.periodic or lattice.cell.sites > 1 or max(lattice.shape) < 2:
         raise InputError(

@@ -6,19 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.jackknife import Jackknife
 from spinsim.analysis.tables import Report, Row, in_columns, unprinted
 
-Numbers = npt.NDArray[Any]
-
 
 class Panel(NamedTuple):
     """Curves of a panel of the figure."""
 
-    x: Numbers  # (points,)
+    x: npt.NDArray[Any]  # (points,)
     curves: Jackknife  # (curves, points)
     axes: tuple[str, str]  # labels of x and y
     labels: tuple[str, ...] = ()  # of the curves, by default their temperatures
@@ -37,7 +34,7 @@ class Estimates:
     """
 
     words: str
-    arrays: Mapping[str, Numbers]
+    arrays: Mapping[str, npt.NDArray[Any]]
     estimates: Mapping[str, Jackknife]
     printed: Mapping[str, Jackknife]
     panels: list[Panel]
@@ -53,11 +50,3 @@ class Estimates:
             numbers |= {key: one.value, f"{key}_error": one.error}
         lines = in_columns(column.cells for column in columns)
         return Report([f"{name}: {self.words}", *lines, *unprinted(numbers)])
-
-
-def over(one: Jackknife, scale: float) -> Jackknife:
-    return Jackknife(one.value / scale, one.error / scale, one.bias / scale)
-
-
-def stacked(*curves: Jackknife) -> Jackknife:
-    return Jackknife(*(np.array([getattr(one, part) for one in curves]) for part in ("value", "error", "bias")))
