@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
+from spinsim.errors import InputError
+
 
 class Analysis(NamedTuple):
     """An analysis by the name that commands give it."""
@@ -13,9 +15,13 @@ class Analysis(NamedTuple):
     module: str
     function: str  # takes runs, returns ``Estimates``
     options: Mapping[str, Any] = {}  # its further arguments
-    most_runs: int = 1  # runs that it takes together
+    fewest_runs: int = 1  # runs that it takes together
+    most_runs: int = 1
 
     def __call__(self, *runs: Any) -> Any:
+        if not self.fewest_runs <= len(runs) <= self.most_runs:
+            numbers = " or ".join(map(str, range(self.fewest_runs, self.most_runs + 1)))
+            raise InputError(f"this analysis takes {numbers} runs and not {len(runs)}: give as many files")
         found = getattr(import_module(f"{__name__}.{self.module}"), self.function)
         return found(*runs, **self.options)
 
@@ -26,6 +32,6 @@ ANALYSES: Final = {
     "quantiles": Analysis("joint", "joint", {"x": "q_median", "y": "q", "copies": 4}),
     "triangles": Analysis("joint", "joint", {"x": "q_median", "y": "q_min", "copies": 3}),
     "boxes": Analysis("joint", "joint", {"y": "q_box"}),
-    "chaos": Analysis("changes", "chaos", most_runs=2),
-    "interface": Analysis("changes", "interface", most_runs=2),
+    "chaos": Analysis("changes", "chaos", {}, 1, 2),
+    "interface": Analysis("changes", "interface", {}, 2, 2),
 }
