@@ -98,6 +98,7 @@ def interface(periodic: Run, antiperiodic: Run) -> Estimates:
         mean = Jackknife(mean.value, np.hypot(first_error, second_error)[0], mean.bias)
     found = {"mean": mean, "size": entries.mean("|dF|"), "spread": entries.estimate(np.sqrt, "dF^2")}
     printed = dict(zip(("[dF]", "[|dF|]", "[dF^2]^1/2"), found.values(), strict=True))
-    panels = [Panel(ladders[0], one[None], ("temperature $T$", head), ("samples",)) for head, one in printed.items()]
+    labels = [(f"${head.replace('1/2', '{1/2}')}$", one[None]) for head, one in printed.items()]
+    panels = [Panel(ladders[0], one, ("temperature $T$", label), ("mean over samples",)) for label, one in labels]
     arrays = {"temperature": ladders[0], "difference": difference}
     return Estimates("free energies of interfaces", arrays, found, printed, panels)

@@ -30,7 +30,7 @@ _KNOWN: Final = ("q", "q_link", "q_box", *_OF_GROUP)
 
 @public
 def joint(
-    run: Run, x: str = "q", y: str = "q_link", copies: int = 2, bins: int = 32, quantiles: int = 5, box: int = 2
+    run: Run, x: str = "q", y: str = "q_link", copies: int = 2, bins: int = 16, quantiles: int = 5, box: int = 2
 ) -> Estimates:
     """Joint distribution of two overlaps x and y, moments of y at given x, and P(y) in each quantile of x.
 
@@ -83,9 +83,10 @@ def joint(
         "within": averages.estimate(within, "sums"),
     }
     arrays = {"temperature": result.temperature, "middle": (np.arange(bins) + 0.5) * width - 1}
-    labels = tuple(f"quantile {k + 1} of {x}" for k in range(quantiles))
-    coldest = Panel(arrays["middle"], found["conditioned"][0], (y, f"density of {y}"), labels)
-    panels = [Panel(arrays["middle"], found["variance"], (x, f"variance of {y}")), coldest]
+    labels = tuple(f"quantile {k + 1}" for k in range(quantiles))
+    given, of = (rf"$q_{{\rm {name[2:]}}}$" for name in (x, y))
+    coldest = Panel(arrays["middle"], found["conditioned"][0], (of, f"density of {of}"), labels)
+    panels = [Panel(arrays["middle"], found["variance"], (given, f"variance of {of}")), coldest]
     words = f"{y} of {copies} copies at given {x}, quantiles at the lowest temperature"
     return Estimates(words, arrays, found, {f"var({y} at {x}) / var({y})": found["within"]}, panels)
 
