@@ -112,8 +112,10 @@ def analyze(
     runs = gathered(files, [_read(file, where) for file in files])
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if scaling or what:
-        if (scaling and what) or csv or reweight:
-            raise InputError("--scaling and --what print reports: leave out the other, --csv and --reweight")
+        if (scaling and what) or csv or reweight or columns or every or from_configurations:
+            raise InputError(
+                "--scaling and --what stand alone, with --json: leave out --csv and --reweight and the rest"
+            )
         _tell(_analyses(what, names, results) if what else [_scaling(results)], as_json)
         return
     if reweight:

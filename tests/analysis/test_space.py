@@ -147,3 +147,16 @@ def test_command_table_and_figure(tmp_path, capsys, monkeypatch) -> None:
 def test_refusals(make, words) -> None:
     with pytest.raises(InputError, match=words):
         ss.space(make())
+
+
+def test_pooled_runs_and_short_ones() -> None:
+    """Runs of different samples are samples, runs of one sample are independent entries, few rows have no error."""
+    many = [tempered(ss.EdwardsAnderson(ss.square(4), seed=k), sweeps=40) for k in range(4)]
+    same = [tempered(ss.EdwardsAnderson(ss.square(4), seed=1), sweeps=40, seed=k) for k in range(4)]
+    for runs in (many, same):
+        each = np.array([ss.space(one)["overlap_susceptibility"].value for one in runs])
+        found = ss.space(ss.pool(runs))["overlap_susceptibility"]
+        assert np.allclose(found.value, each.mean(axis=0))
+        assert np.allclose(found.error, each.std(axis=0, ddof=1) / 2)
+    short = ss.space(tempered(ss.EdwardsAnderson(ss.square(4), seed=1), sweeps=8))
+    assert np.isnan(short["overlap_susceptibility"].error).all()

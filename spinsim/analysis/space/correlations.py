@@ -52,8 +52,8 @@ def space(run: Run) -> Estimates:
         Averages along the longest axes, with jackknife errors over samples or, for one sample, blocks of time:
         ``correlation`` C(r), (temperatures, distances), ``structure_factor`` S(k) at k = 2 pi r / L, likewise,
         ``length`` xi of S, (temperatures,); ``overlap_correlation`` C4(r), ``overlap_susceptibility`` chi_SG(k),
-        ``overlap_length`` and ``ratio`` R_12. In a field overlaps are those of the replicon, and ``length`` is left
-        out. ``arrays`` has ``temperature``, ``distance`` and ``wave_number``.
+        ``overlap_length`` and, with right angles and two longest axes, ``ratio`` R_12. In a field overlaps are those
+        of the replicon, and ``length`` is left out. ``arrays`` has ``temperature``, ``distance`` and ``wave_number``.
 
     Examples:
         >>> run = ss.temper(ss.EdwardsAnderson(ss.square(4), 4), "1:2:3", 200, save_configurations=2, device="cpu")
@@ -104,7 +104,8 @@ def _measure(spins: npt.NDArray[np.int8], *, lattice: Lattice, field: bool) -> M
     power, number = _mean_power(_fields(spins, field), lattice)
     if number:
         found |= dict(zip(("chi", "C4"), _along_axes(power, lattice), strict=True))
-        found |= {"diagonal": _at_diagonals(power, lattice)} if len(_longest(lattice)) > 1 else {}
+        if len(_longest(lattice)) > 1 and lattice.joins_layers:
+            found["diagonal"] = _at_diagonals(power, lattice)
     return found
 
 

@@ -24,7 +24,6 @@ from spinsim.model.lattice import Lattice
 from spinsim.result import Run, as_result
 from spinsim.saved import Configurations, configurations
 
-_AXES = ["step", "sample", "copy", "temperature"]
 _GUIDES = 2  # numbers of a guide, the first ones, whose autocorrelation is looked at
 
 Measured = Mapping[str, Array]  # of one sample at one moment, (places, ...) each, by name
@@ -66,7 +65,7 @@ def saved_run(run: Run, copies: int = 1) -> tuple[Any, Configurations]:
     """Return a tempering run with saved configurations of so many copies, or refuse the run."""
     result = as_result(run)
     saved = configurations(result)
-    if list(saved.axes) != _AXES:
+    if list(saved.axes) != ["step", "sample", "copy", "temperature"]:
         raise InputError(
             f"configurations of {result.model.name} are not those of a ladder of temperatures: give a run of temper"
         )
