@@ -160,3 +160,19 @@ def test_pooled_runs_and_short_ones() -> None:
         assert np.allclose(found.error, each.std(axis=0, ddof=1) / 2)
     short = ss.space(tempered(ss.EdwardsAnderson(ss.square(4), seed=1), sweeps=8))
     assert np.isnan(short["overlap_susceptibility"].error).all()
+
+
+@pytest.mark.slow
+def test_errors_of_one_sample_cover_runs() -> None:
+    """Deviations from the mean of many seeds over errors have a mean square near 1, of functions of averages too."""
+    model, found = ss.EdwardsAnderson(ss.square(4), seed=4), {}
+    for seed in range(60):
+        result = tempered(model, (0.8, 1.2, 1.8, 2.6), 3000, seed=seed)
+        estimates = ss.space(result).estimates | {"chaos": ss.chaos(result)["parameter"]}
+        for name in ("structure_factor", "overlap_susceptibility", "overlap_length", "ratio", "chaos"):
+            found.setdefault(name, []).append([estimates[name].value, estimates[name].error])
+    for name, each in found.items():
+        value, error = np.array(each).swapaxes(0, 1)
+        with np.errstate(invalid="ignore"):
+            score = np.nanmean(((value - value.mean(axis=0)) / error) ** 2)
+        assert 0.7 < score < 1.5, (name, score)

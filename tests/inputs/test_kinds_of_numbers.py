@@ -255,6 +255,9 @@ CASES = {
     "Configurations": Case(lambda number: tempered().configurations[number], {}, {"number": 1}),
     "Configurations.several": Case(lambda number: tempered().configurations[[0, number]], {}, {"number": 1}),
     "Configurations.row": Case(lambda number: tempered().configurations.row(number), {}, {"number": 1}),
+    "Configurations.samples_of_row": Case(
+        lambda number: list(tempered().configurations.samples_of_row(number)), {}, {"number": 1}
+    ),
     "Configurations.of_sample": Case(lambda sample: tempered().configurations.of_sample(sample), {}, {"sample": 1}),
     "TemperResult.u_kn": Case(lambda sample: tempered().u_kn(sample), {}, {"sample": 1}),
     "joint": Case(

@@ -22,8 +22,7 @@ class Analysis(NamedTuple):
         if not self.fewest_runs <= len(runs) <= self.most_runs:
             numbers = " or ".join(map(str, range(self.fewest_runs, self.most_runs + 1)))
             raise InputError(f"this analysis takes {numbers} runs and not {len(runs)}: give as many files")
-        found = getattr(import_module(f"{__name__}.{self.module}"), self.function)
-        return found(*runs, **self.options)
+        return getattr(import_module(f"{__name__}.{self.module}"), self.function)(*runs, **self.options)
 
 
 ANALYSES: Final = {

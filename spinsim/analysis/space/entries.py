@@ -24,8 +24,6 @@ from spinsim.model.lattice import Lattice
 from spinsim.result import Run, as_result
 from spinsim.saved import Configurations, configurations
 
-_GUIDES = 2  # numbers of a guide, the first ones, whose autocorrelation is looked at
-
 Measured = Mapping[str, Array]  # of one sample at one moment, (places, ...) each, by name
 
 
@@ -101,7 +99,7 @@ def entries_of(
     number = min(one.shape[0] for one in saved)
     sweep = saved[0].sweep.reshape(saved[0].shape[0], -1)[:, 0]
     apart = float(np.diff(sweep).mean()) / statistics_of(result).every if len(sweep) > 1 else 1.0
-    rows = (zip(*(one.row(k) for one in saved), strict=True) for k in range(number))
+    rows = (zip(*(one.samples_of_row(k) for one in saved), strict=True) for k in range(number))
     return averaged(result, ((measure(*spins) for spins in row) for row in rows), guides, number, apart)
 
 
@@ -124,7 +122,7 @@ def averaged(
             for name, value in measured.items():
                 sums[name][k // length if is_one else disorder[sample]] += value
             if is_one:
-                firsts = [measured[name].reshape(len(measured[name]), -1)[:, :_GUIDES] for name in guides]
+                firsts = [measured[name].reshape(len(measured[name]), -1)[:, :2] for name in guides]
                 series.append(np.concatenate(firsts, axis=1))
     if is_one:
         walk = statistics_of(result).walk_times()[1] / apart if len(result.temperature) > 1 else np.zeros(1)

@@ -48,5 +48,4 @@ class Estimates:
         numbers: dict[str, object] = {"file": name, **self.arrays}
         for key, one in self.estimates.items():
             numbers |= {key: one.value, f"{key}_error": one.error}
-        lines = in_columns(column.cells for column in columns)
-        return Report([f"{name}: {self.words}", *lines, *unprinted(numbers)])
+        return Report([f"{name}: {self.words}", *in_columns(one.cells for one in columns), *unprinted(numbers)])
