@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from spinsim.analysis.scaling.peaks import peaks as peaks
     from spinsim.analysis.scaling.quotients import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
+    from spinsim.analysis.space.changes import chaos as chaos
+    from spinsim.analysis.space.changes import interface as interface
+    from spinsim.analysis.space.correlations import space as space
+    from spinsim.analysis.space.joint import joint as joint
     from spinsim.analysis.tables import table as table
     from spinsim.analysis.walks import Equilibrium as Equilibrium
     from spinsim.engine import Dynamics as Dynamics
@@ -57,6 +61,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.transfer.run import transfer as transfer
     from spinsim.jobs.warming import warm_up as warm_up
     from spinsim.model.disorder import EdwardsAnderson as EdwardsAnderson
+    from spinsim.model.disorder import antiperiodic as antiperiodic
+    from spinsim.model.disorder import perturbed as perturbed
     from spinsim.model.graph import Graph as Graph
     from spinsim.model.ising import Ising as Ising
     from spinsim.model.ising import from_bqm as from_bqm
@@ -88,6 +94,9 @@ _NAMES = {
     "analysis.scaling.quotients": ["quotients"],
     "analysis.barrier": ["Barrier"],
     "analysis.sizes": ["compare_sizes"],
+    "analysis.space.changes": ["chaos", "interface"],
+    "analysis.space.correlations": ["space"],
+    "analysis.space.joint": ["joint"],
     "analysis.tables": ["table"],
     "analysis.walks": ["Equilibrium"],
     "engine": ["Dynamics", "create_engine"],
@@ -105,7 +114,7 @@ _NAMES = {
     "jobs.temper.run": ["TemperResult", "temper"],
     "jobs.transfer.run": ["TransferResult", "transfer"],
     "jobs.warming": ["warm_up"],
-    "model.disorder": ["EdwardsAnderson"],
+    "model.disorder": ["EdwardsAnderson", "antiperiodic", "perturbed"],
     "model.lattice": ["Lattice", "chain", "cubic", "honeycomb", "hypercubic", "square", "triangular"],
     "model.graph": ["Graph"],
     "model.ising": ["Ising", "from_bqm", "read_instance"],

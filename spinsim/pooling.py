@@ -252,8 +252,9 @@ def _compared(result: Result) -> dict[str, Any]:
 
 
 _OF_MODEL: Final = frozenset(
-    {"couplings", "bond_fraction", "field", "dilution", "random_field", "couplings_along", "along", "boundary"}
-)
+    {"couplings", "bond_fraction", "field", "dilution", "random_field", "couplings_along", "along", "boundary",
+     "antiperiodic", "perturbation"}
+)  # fmt: skip
 
 
 def _forms(record: Record) -> dict[str, npt.NDArray[Any]]:

@@ -80,6 +80,10 @@ class Configurations(Described):
         """Return the configurations of one saved row, ``int8`` (..., sites), with the other axes in their order."""
         return unpacked_spins(self._bits(number), self.sites)
 
+    def samples_of_row(self, number: int) -> Iterator[npt.NDArray[np.int8]]:
+        """Iterate over the samples of one saved row, ``int8`` (..., sites) each, of which one is unpacked at a time."""
+        return (unpacked_spins(bits, self.sites) for bits in self._bits(number))
+
     def of_sample(self, sample: int) -> Bits:
         """Return the bits of one disorder sample, (saved rows, ..., bytes), with the other axes in their order."""
         row = self.shape[2:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ class Jackknife:
     value: Array  # the function of the means of all data, not corrected for its bias
     error: Array  # its standard error
     bias: Array  # estimate of how much ``value`` is too large on average, to order 1/n; ``value - bias`` is free of it
+
+    def __getitem__(self, place: Any) -> Jackknife:
+        return Jackknife(self.value[place], self.error[place], self.bias[place])
 
 
 def standard_error(values: Array, axis: int = 0) -> Array:

@@ -18,7 +18,7 @@ from spinsim.observables.quantities import in_space
 _CLEAR: Final = 4.0  # standard errors by which a mean coupling must lie above 0
 MOST_DEVIATIONS: Final = 4.0  # standard errors between averages of one kind of couplings; 1 pair in 16,000 exceeds it
 SETTINGS: Final = ("couplings", "bond_fraction", "field")
-LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along")
+LATER_SETTINGS: Final = ("dilution", "random_field", "couplings_along", "antiperiodic", "perturbation")
 """Settings that older runs lack; they count as 0 or none there."""
 
 

@@ -308,13 +308,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
     check_length(measurements_of(result))
-    result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
-    statistics = statistics_of(result)
-    check_width(statistics.run, statistics.samples)
-    times, merge = _times(statistics)
-    parts_of = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
-    wholes = [_counted(result, runs, k, merge) for runs, k in parts_of]
-    joins = [_join(whole) for whole in wholes]
+    statistics, times, wholes, joins = _joined_samples(result)
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
     mean = _mean(parts)
     tau = times["energy"].tau
@@ -334,6 +328,36 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
         where = f"from T = {targets[few].min():.5g} to {targets[few].max():.5g}"
         notes.append(f"Fewer than {FEWEST} independent measurements count at {few.sum()} temperatures, {where}.")
     return Reweighting(targets, estimates, count, notes, statistics.every)
+
+
+def free_energies(result: Tempered) -> tuple[Array, Array]:
+    """Total free energies (samples, temperatures) on the ladder, and their errors, which are NaN of several samples."""
+    sites, ladder = result.model.sites, result.temperature
+    statistics, times, wholes, joins = _joined_samples(result)
+    parts = [_moments(whole, one, ladder) for whole, one in zip(wholes, joins, strict=True)]
+    if min(part["measurements at infinity"].min() for part in parts) < FEWEST * 2 * times["energy"].tau[-1]:
+        raise InputError(
+            f"the ladder of {result.model.name} ends at T = {ladder[-1]:.5g}, from where infinite temperature cannot "
+            f"be reached: run it with higher {argument('temperatures')}"
+        )
+    order = np.argsort(np.concatenate([part.samples for part in statistics.parts]))
+    log_z = np.array([part["ln Z"] - part["ln Z at infinity"] + np.log(2) for part in parts])[order]
+    error = np.full(log_z.shape, np.nan)
+    if len(log_z) == 1:
+        of_one = reweighted(result, ladder).estimates["free_energy_per_site"]
+        error[0] = sites * np.where(of_one.trusted, of_one.error, np.nan)
+    return -ladder * sites * log_z, error
+
+
+def _joined_samples(result: Tempered) -> tuple[Statistics, dict[str, _Time], list[_Counted], list[MultiHistogram]]:
+    """Return the statistics of a run, its autocorrelation times, and each sample's sums with its joined ladder."""
+    result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
+    statistics = statistics_of(result)
+    check_width(statistics.run, statistics.samples)
+    times, merge = _times(statistics)
+    parts_of = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
+    wholes = [_counted(result, runs, k, merge) for runs, k in parts_of]
+    return statistics, times, wholes, [_join(whole) for whole in wholes]
 
 
 class _Counted(NamedTuple):

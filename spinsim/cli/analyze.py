@@ -14,7 +14,7 @@ from spinsim.cli import flags
 from spinsim.cli.flags import Flag
 from spinsim.cli.saying import refuse, say, say_json, table_width
 from spinsim.errors import InputError
-from spinsim.inputs.texts import count, wrapped
+from spinsim.inputs.texts import count, either, wrapped
 from spinsim.jobs import job_of
 
 if TYPE_CHECKING:
@@ -77,6 +77,14 @@ def analyze(
         str | None,
         Flag(help="With --along: the temperature at which files are compared, or nishimori.  [nishimori]"),
     ] = None,
+    what: Annotated[
+        str | None,
+        Flag(
+            help="An analysis instead, of saved configurations: space (correlations, xi, R_12; in a field the "
+            "replicon), joint (overlap and link overlap), quantiles, triangles, boxes (overlaps of four copies, of "
+            "three, within boxes), chaos of one run or two; or interface, of a periodic and an antiperiodic run."
+        ),
+    ] = None,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -119,10 +127,14 @@ def analyze(
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
-    if scaling:
-        _tell([_scaling([result for _, result in runs], csv or reweight, along, at)], as_json)
-        return
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
+    if scaling or what:
+        if (scaling and what) or csv or reweight or columns or every or from_configurations:
+            raise InputError(
+                "--scaling and --what stand alone, with --json: leave out --csv and --reweight and the rest"
+            )
+        _tell(_analyses(what, names, results) if what else [_scaling(results, along, at)], as_json)
+        return
     if reweight:
         reweightings = [_reweighted(result, reweight) for result in results]
         reports = [_report_of(*run, choose, _THERMAL) for run in zip(names, results, reweightings, strict=True)]
@@ -146,16 +158,23 @@ def analyze(
     _tell(reports, as_json)
 
 
-def _scaling(results: list[Any], others: object, along: str | None, at: str | None) -> Report:
+def _scaling(results: list[Any], along: str | None, at: str | None) -> Report:
     """Return the report on the finite-size scaling of runs, against their ladder or along a setting."""
     from spinsim.analysis.scaling.curves import sizes_along
     from spinsim.analysis.scaling.report import scaling_report
 
-    if others:
-        raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")
-    if not along:
-        return scaling_report(results)
-    return scaling_report(sizes_along(results, along, at or "nishimori"))
+    return scaling_report(sizes_along(results, along, at or "nishimori") if along else results)
+
+
+def _analyses(what: str, names: list[str], results: list[Any]) -> list[Report]:
+    """Return reports of an analysis, of each run or, if it takes several, of all."""
+    from spinsim.analysis.space import ANALYSES
+
+    if what not in ANALYSES:
+        raise InputError(f"there is no analysis {what!r}: choose {either(tuple(ANALYSES))}")
+    if ANALYSES[what].most_runs == 1:
+        return [ANALYSES[what](result).report(name) for name, result in zip(names, results, strict=True)]
+    return [ANALYSES[what](*results).report(" and ".join(names))]
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

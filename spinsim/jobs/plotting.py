@@ -83,7 +83,7 @@ def figures_of(
     wanted = None if names is None else [names] if isinstance(names, str) else list(names)
     _check(job, known, wanted, options)
     how = partial(Drawing, style=style, options=options, warn=warn_caller)
-    draw = job.draw(results, how("all"))
+    draw = job.draw(results, how((wanted or ["all"])[0]))
     for name in wanted or ():
         if name not in known.names:
             raise InputError(f"{job.a_run} has no figure {name!r}: choose {either(tuple(draw))}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, sqrt
 from operator import index
 from typing import Final
 
@@ -14,9 +14,9 @@ from spinsim import rng
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import as_seed, beyond_ising, shown
-from spinsim.model.couplings import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows, relative_change, round_to
+from spinsim.model.couplings import GAUSSIAN_GRID, Drawn, dilute, gaussian_rows, relative_change, round_to, uniforms
 from spinsim.model.graph import Graph, along_axes, terms_along
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, changed
 from spinsim.model.lattice import Lattice
 
 RANDOM_KINDS: Final = ("pm-j", "gaussian")
@@ -88,6 +88,9 @@ def lattice_model(
     dilution: float = 0.0,
     random_field: float = 0.0,
     couplings_along: Sequence[float] | None = None,
+    antiperiodic_axis: int | None = None,
+    perturbation: float = 0.0,
+    perturbation_seed: int = 0,
 ) -> Ising:
     """Model on a lattice by the names of the command line: ferromagnet, antiferromagnet, pm-j or gaussian."""
     _check_disorder(couplings, samples, seed, bond_fraction, dilution, random_field)
@@ -130,7 +133,74 @@ def lattice_model(
     model.origin |= {"field": float(given)} if given.ndim == 0 else {}
     model.origin |= {} if along is None else {"couplings_along": ",".join(map(str, along))}
     model.origin |= {"bond_fraction": float(bond_fraction)} if couplings == "pm-j" else {}
-    return model
+    model = perturbed(model, perturbation, perturbation_seed) if perturbation else model
+    return model if antiperiodic_axis is None else antiperiodic(model, antiperiodic_axis)
+
+
+@public
+def antiperiodic(model: Ising, axis: int = 0) -> Ising:
+    """A model with antiperiodic boundaries along an axis: couplings across that boundary change their sign.
+
+    Args:
+        model: Model on a periodic lattice.
+        axis: Axis of the boundary, 0 for x.
+
+    Returns:
+        The model with the same disorder. ``ss.interface`` compares free energies of both.
+
+    Raises:
+        InputError: for a model without a periodic lattice, and an axis that it lacks or of a single cell.
+    """
+    lattice = model.lattice
+    if lattice is None or not lattice.periodic or not 0 <= axis < lattice.dimension or lattice.shape[axis] < 2:
+        raise InputError(
+            f"{model.name} has no periodic boundary along axis {axis} of two cells or more: give another antiperiodic "
+            "axis, from 0, or a periodic lattice"
+        )
+    made = changed(model, model.couplings * np.where(lattice.closing_bonds(axis), np.int8(-1), np.int8(1)))
+    made.name, made.origin = f"{model.name}-antiperiodic-{axis}", model.origin | {"antiperiodic": axis}
+    return made
+
+
+@public
+def perturbed(model: Ising, strength: float, seed: int = 0) -> Ising:
+    """A model whose couplings are changed at random a little, for bond chaos.
+
+    Couplings of one size change their sign with probability ``strength`` d. Gaussian ones become
+    (J + d x) / sqrt(1 + d^2) with normal x, which keeps their distribution. Missing bonds stay missing.
+
+    Args:
+        model: Model with couplings +J and -J, or Gaussian ones of ``EdwardsAnderson``.
+        strength: d, from 0; for couplings of one size at most 1.
+        seed: Seed of the changes; those of sample k depend on it and k alone.
+
+    Returns:
+        The model with the changed couplings.
+
+    Raises:
+        InputError: for other couplings, and a strength out of range.
+
+    Source: H. G. Katzgraber, F. Krzakala, Phys. Rev. Lett. 98, 017201 (2007).
+    """
+    rows = np.array(np.broadcast_to(model.couplings, (model.samples, model.bonds)))
+    is_gaussian = model.origin.get("couplings") == "gaussian" and "couplings_along" not in model.origin
+    has_one_size = len(np.unique(np.abs(rows[rows != 0]))) == 1
+    if not 0 <= strength < inf or not (is_gaussian or (has_one_size and strength <= 1)):
+        raise InputError(
+            f"couplings of {model.name} cannot be perturbed by {strength}: give a number from 0 for Gaussian "
+            "couplings, from 0 to 1 for couplings of one size"
+        )
+    if is_gaussian:
+        normal = gaussian_rows(model.samples, model.bonds, seed, rng.Stream.PERTURBATION)
+        rows = round_to(np.where(rows, (rows + strength * normal) / sqrt(1 + strength**2), 0), GAUSSIAN_GRID)
+    else:
+        for sample, row in enumerate(rows):
+            for where, uniform in uniforms(seed, rng.Stream.PERTURBATION, sample, row.size):
+                row[where][(uniform >> np.uint64(11)) * 2.0**-53 < strength] *= -1
+    made = changed(model, rows)
+    made.name = f"{model.name}-perturbed-{strength:g}"
+    made.origin = model.origin | {"perturbation": float(strength), "perturbation_seed": index(seed)}
+    return made
 
 
 def _check_disorder(

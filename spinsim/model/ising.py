@@ -238,9 +238,7 @@ class Ising(Hamiltonian, Exchanged):
         if not len(self.labels):
             raise InputError(f"model {self.name} has no variables that a field could act on: leave the field out")
         couplings = self.drawn or (self.couplings[0, 0] if self.one_coupling else self.couplings)
-        fields = self.fields[0, 0] if self.fields.strides[-1] == 0 else self.fields
-        others = ("name", "offset", "maxcut_weight", "terms", "labels", "vartype")
-        return Ising(self.graph, couplings, fields + field, **{name: getattr(self, name) for name in others})
+        return changed(self, couplings, field)
 
     def of_samples(self, first: int, stop: int) -> Ising:
         """Model of some of the samples alone, which moves as they do among all samples.
@@ -310,6 +308,13 @@ def described_in(tables: object) -> dict[str, Any]:
     if not isinstance(table, dict) or _MARK not in table:
         return {}
     return {name: value for name, value in table.items() if name != "instance"}
+
+
+def changed(model: Ising, couplings: npt.ArrayLike | Drawn, field: float = 0.0) -> Ising:
+    """A model with other couplings, and with a uniform field that is added to its own."""
+    fields = model.fields[0, 0] if model.fields.strides[-1] == 0 else model.fields
+    others = ("name", "offset", "maxcut_weight", "terms", "labels", "vartype")
+    return Ising(model.graph, couplings, fields + field, **{name: getattr(model, name) for name in others})
 
 
 def repeated(model: Ising, times: int) -> Ising:

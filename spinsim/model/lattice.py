@@ -182,6 +182,13 @@ class Lattice(Described):
                     np.moveaxis(present[..., k], present.ndim - 2 - axis, 0)[outside] = False
         return present.reshape(-1)
 
+    def closing_bonds(self, axis: int) -> npt.NDArray[np.bool_]:
+        """True for the bonds that cross the periodic boundary of an axis, (bonds,), in the order of ``edges``."""
+        cell = np.arange(prod(self.shape)) // prod(self.shape[:axis]) % self.shape[axis]
+        ends = cell[:, None] + [bond.step[axis] for bond in self.cell.bonds]
+        crosses, present = ((ends < 0) | (ends >= self.shape[axis])).reshape(-1), self.present_bonds()
+        return crosses if present is None else crosses[present]
+
     def colours(self) -> npt.NDArray[np.int32] | None:
         """Colours (sites,) by the cell's rule, or None where a periodic side does not let it continue."""
         rule = self.cell.colours

@@ -215,12 +215,13 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     along = config.along or (1.0,)
     sizes = {abs(factor) for factor in along} | ({1.0} if slices > 1 else set())  # bonds in time have J = 1
     signs = config.couplings != "gaussian" and not config.dilution
+    differ = config.dilution or config.perturbation or config.antiperiodic is not None
     degrees = _degrees_of_terms(lattice, along, slices, by_term)
     planned = PlannedSizes(
         Lattice((slices, *lattice.shape), cell=IN_TIME[lattice.name]) if slices > 1 else lattice,
         config.samples,
         one_magnitude=signs and len(sizes) == 1,
-        one_coupling=config.couplings not in RANDOM_KINDS and not config.dilution and len(set(along)) == 1,
+        one_coupling=config.couplings not in RANDOM_KINDS and not differ and len(set(along)) == 1,
         one_field=not config.random_field,
         slices=slices,
         in_field=bool(config.field),
@@ -230,7 +231,8 @@ def build_model(config: ModelSettings, replicas: int, slices: int = 1, by_term: 
     check_memory(planned, replicas)
     space = lattice_model(
         lattice, config.couplings, config.samples, config.disorder_seed, config.bond_fraction, config.field,
-        config.dilution, config.random_field, config.along,
+        config.dilution, config.random_field, config.along, config.antiperiodic, config.perturbation,
+        config.perturbation_seed,
     )  # fmt: skip
     return trotter(space, slices, by_term) if slices > 1 else space
 

@@ -49,6 +49,13 @@ class ModelSettings(Table):
     disorder_seed: int = setting(
         0, "Seed of the couplings, missing bonds and random fields", low=0, high=2**64 - 1, is_seed=True
     )
+    antiperiodic: int | None = setting(
+        None, "Axis whose boundary is antiperiodic, 0 for x", shown="none", before=None, low=0, high=3
+    )
+    perturbation: float = setting(
+        0.0, "Strength d of changes of couplings: pm-j flip with probability d, gaussian change by d", before=0.0, low=0
+    )
+    perturbation_seed: int = setting(0, "Seed of these changes", before=0, low=0, high=2**64 - 1)
 
     @classmethod
     def stored(cls, table: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -61,6 +68,8 @@ class ModelSettings(Table):
             raise InputError(
                 f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
             )
+        if self.perturbation_seed and not self.perturbation:
+            raise InputError("perturbation_seed has no effect without a perturbation: give a perturbation above 0 too")
         if self.dilution == 1:
             raise InputError("dilution 1.0 leaves no model: give a probability below 1")
         if self.samples > 1 and self.couplings not in _RANDOM and not self.dilution and not self.random_field:

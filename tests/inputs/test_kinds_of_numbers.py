@@ -167,6 +167,8 @@ CASES = {
         {"samples": 2, "seed": 5},
         {"bond_fraction": 0.25, "field": 0.5, "dilution": 0.25, "random_field": 0.5},
     ),
+    "antiperiodic": Case(ss.antiperiodic, {"model": GLASS}, {"axis": 1}),
+    "perturbed": Case(ss.perturbed, {"model": GLASS, "strength": 0.5}, {"seed": 5}, {"strength": 0.25}),
     "EdwardsAnderson.along": Case(
         lambda factor: ss.EdwardsAnderson(ss.square(4), couplings_along=(1, factor)), {}, {}, {"factor": 0.5}
     ),
@@ -269,8 +271,14 @@ CASES = {
     "Configurations": Case(lambda number: tempered().configurations[number], {}, {"number": 1}),
     "Configurations.several": Case(lambda number: tempered().configurations[[0, number]], {}, {"number": 1}),
     "Configurations.row": Case(lambda number: tempered().configurations.row(number), {}, {"number": 1}),
+    "Configurations.samples_of_row": Case(
+        lambda number: list(tempered().configurations.samples_of_row(number)), {}, {"number": 1}
+    ),
     "Configurations.of_sample": Case(lambda sample: tempered().configurations.of_sample(sample), {}, {"sample": 1}),
     "TemperResult.u_kn": Case(lambda sample: tempered().u_kn(sample), {}, {"sample": 1}),
+    "joint": Case(
+        lambda **given: ss.joint(tempered(), **given), {}, {"copies": 2, "bins": 8, "quantiles": 3, "box": 2}
+    ),
     "recount": Case(lambda **given: ss.recount(tempered(), "cpu", **given).energy, {}, {"threads": 1}),
     "integrated_time": Case(
         ss.integrated_time, {"series": np.sin(np.arange(60.0).reshape(20, 3))}, {"chain_axis": 1}, {"least_window": 2.5}

@@ -34,7 +34,8 @@ class LadderJob(Job):
             "near": PlotOption(f"the crossings of several {cls.name} runs", ("crossings",)),
         }
         cls.figures = cls.figures._replace(options=alone)
-        cls.figures_of_several = FigureSet(("crossings", "thermodynamics", "collapse", "estimates"), several)
+        names = "crossings", "thermodynamics", "collapse", "estimates", *cls.figures_of_several.names
+        cls.figures_of_several = FigureSet(names, several)
 
     def recounted(self, result: Any, device: str, threads: int | None) -> Any:
         from spinsim.jobs.ladder.run import recounted

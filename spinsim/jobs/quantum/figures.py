@@ -12,7 +12,6 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 
 from spinsim.analysis.cosh_fits import decay
-from spinsim.analysis.equilibration import FEW_SAMPLES
 from spinsim.analysis.figures.paper import (
     BARS,
     PAPER,
@@ -41,6 +40,7 @@ from spinsim.analysis.statistics import measurements_of
 from spinsim.analysis.summary import FEWEST_STEPS as FEWEST_MEASUREMENTS
 from spinsim.analysis.summary import summarize
 from spinsim.analysis.tables import with_error
+from spinsim.analysis.walks import FEW_SAMPLES
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count
 from spinsim.jobs.base import Draw, Drawing

@@ -27,6 +27,14 @@ from spinsim.analysis.tables import (
 )
 from spinsim.inputs.texts import count, quoted, wrapped
 from spinsim.jobs import reports
+from spinsim.jobs.ladder.report import (
+    MOST_COLUMNS,
+    ladder_columns,
+    ladder_sentence,
+    round_trip_row,
+    table_by_place,
+    walk_rows,
+)
 from spinsim.jobs.quantum.extrapolation import (
     LAWS,
     OF_SLICES,
@@ -36,13 +44,6 @@ from spinsim.jobs.quantum.extrapolation import (
     extrapolated,
     groups,
 )
-from spinsim.jobs.ladder.report import (
-    MOST_COLUMNS,
-    ladder_columns,
-    ladder_sentence,
-    round_trip_row,
-    table_by_place,
-    walk_rows,
 from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
 from spinsim.observables.table import LABELS
 from spinsim.store.contents import MEASUREMENTS
@@ -143,10 +144,10 @@ def _length_in_time(result: QuantumResult, odd: Gaps) -> str:
     where = "samples and points" if len(spans) > 1 else "points"
     longest = f"beta is {known.min():.3g} to {known.max():.3g} inverse gaps" if len(known) else "beta"
     if not hot:
-        return f"{longest}: averages are those of the ground state, up to about exp(-{known.min():.3g})."
+        return f"{longest}: weights of excited states are below about exp(-{known.min():.3g})."
     also = ", and" if len(known) else " is"
     return (
-        f"{longest}{also} below {LEAST:g} in {hot} of {spans.size} {where}, where excited states take part in averages "
+        f"{longest}{also} below {LEAST:g} in {hot} of {spans.size} {where}, where excited states take part in all results "
         "and C(t): take a larger beta, with more slices of the same step."
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from spinsim.analysis.space import ANALYSES
 from spinsim.errors import InputError, argument
 from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
 from spinsim.jobs.ladder import LadderJob
@@ -27,7 +28,8 @@ class TemperJob(LadderJob):
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
-    figures = FigureSet(("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration"))
+    figures = FigureSet(("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration", *ANALYSES))
+    figures_of_several = FigureSet(tuple(name for name, one in ANALYSES.items() if one.most_runs > 1))
 
     @property
     def config(self) -> type[Temper]:

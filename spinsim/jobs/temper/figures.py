@@ -17,6 +17,7 @@ from spinsim.analysis.figures import paper
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Integers, Tempered, samples_in
+from spinsim.analysis.space import ANALYSES
 from spinsim.analysis.statistics import choice_of, statistics_of
 from spinsim.analysis.summary import Summary, summarize
 from spinsim.errors import InputError
@@ -37,6 +38,8 @@ _LABELS: Final = {
 
 
 def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
+    if wanted.figure in ANALYSES:
+        return {wanted.figure: partial(analysis_figure, wanted.figure, results, wanted.style)}
     if len(results) > 1:
         return figures_of_several(results, wanted)
     (result,), figure, style = results, wanted.figure, wanted.style
@@ -193,4 +196,21 @@ def overlap_figure(result: Tempered, style: str = "single") -> PaperFigure:
         f"of {_named(result)}{symmetry}, in bins as wide as its noise asks for. Bands are "
         f"standard errors {over}.{none}"
     )
+    return figure
+
+
+def analysis_figure(name: str, results: Sequence[Tempered], style: str = "single") -> PaperFigure:
+    """Draw the panels of an analysis, each with up to five curves."""
+    found = ANALYSES[name](*results)
+    temperatures = [f"$T = {t:.3g}$" for t in results[0].temperature]
+    with drawn_panels(style, len(found.panels), 1.9) as (figure, axes):
+        for ax, panel in zip(axes, found.panels, strict=True):
+            labels = panel.labels or temperatures
+            for k, colour in paper.some_temperatures(np.arange(float(len(labels)))):
+                bars = np.nan_to_num(panel.curves.error[k])
+                look: dict[str, Any] = {"fmt": "o-", "lw": 0.6, "mec": "none", "color": colour, **paper.POINTS}
+                ax.errorbar(panel.x, panel.curves.value[k], bars, label=labels[k], **look)
+            ax.set_xlabel(panel.axes[0])
+            ax.set_ylabel(panel.axes[1])
+    figure.caption = f"Analysis: {found.words}: {paper.runs_text(results)}. {paper.BARS}"
     return figure
