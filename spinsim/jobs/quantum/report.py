@@ -147,7 +147,7 @@ def _length_in_time(result: QuantumResult, odd: Gaps) -> str:
         return f"{longest}: weights of excited states are below about exp(-{known.min():.3g})."
     also = ", and" if len(known) else " is"
     return (
-        f"{longest}{also} below {LEAST:g} in {hot} of {spans.size} {where}, where excited states take part in all results "
+        f"{longest}{also} below {LEAST:g} in {hot} of {spans.size} {where}, where excited states take part in results "
         "and C(t): take a larger beta, with more slices of the same step."
     )
 
