@@ -103,7 +103,7 @@ def analyze(
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     if scaling:
-        _tell([_scaling([result for _, result in runs], csv or reweight)], as_json)
+        tell([_scaling([result for _, result in runs], csv or reweight)], as_json)
         return
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if reweight:
@@ -126,7 +126,47 @@ def analyze(
             elif len(of) == 1:
                 reports[k] = reports[k].with_note(_write_summary(of[0], result, summaries[k]))
         reports += _together(results, summaries, choose)
-    _tell(reports, as_json)
+    tell(reports, as_json)
+
+
+def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
+    """Return reports on pooled runs: averages of each, crossings and scaling of several sizes, and joint results.
+
+    Runs without averages in equilibrium are described as by ``spinsim show``.
+    """
+    from spinsim.analysis.scaling import scaling_report
+    from spinsim.analysis.summary import Summary, summarize
+    from spinsim.analysis.tables import Report, Row
+
+    reports, choose = list[Report](), partial(_names, columns=None, every=False)
+    averaged, summaries = list[Any](), list[Summary]()
+    for files, result in runs:
+        try:
+            job_of(result.job).check_averages(files[0], result)
+        except InputError:
+            reports.append(job_of(result.job).report.show(files[0], result))
+            continue
+        averaged.append(result)
+        summaries.append(summarize(result))
+        reports.append(_report_of(_name(files), result, summaries[-1], choose).with_note(_differences(result)))
+    reports += _together(averaged, summaries, choose)
+    if len(averaged) > 1:
+        for compare in (partial(_crossings, averaged, summaries), partial(scaling_report, averaged)):
+            try:
+                reports.append(compare())
+            except InputError as error:
+                reports.append(Report([Row("Note", note=f"no finite-size scaling: {error}")]))
+    return reports
+
+
+def _crossings(results: list[Any], summaries: list[Summary]) -> Report:
+    """Return a report on where the curves of several sizes cross."""
+    from spinsim.analysis.sizes import compare_sizes
+    from spinsim.analysis.tables import Report
+    from spinsim.observables.table import LABELS
+
+    pairs = [(one.name, pair) for one in compare_sizes(results, summaries=summaries) for pair in one.crossings]
+    return Report([line for name, pair in pairs for line in wrapped(f"{LABELS[name]}: {pair.sentence}")])
 
 
 def _scaling(results: list[Any], others: object) -> Report:
@@ -207,7 +247,7 @@ def _report_of(
     return Report([*rows, *unprinted({"file": name} | numbers)])
 
 
-def _tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
+def tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
     if as_json:
         numbers = [report.numbers for report in reports]
         say_json(numbers[0] if len(numbers) == 1 else numbers)
@@ -297,10 +337,10 @@ def show(
 
     results = [load(file) for file in files]
     if solution:
-        _tell([_solutions(result) for result in results], as_json, apart=False)
+        tell([_solutions(result) for result in results], as_json, apart=False)
     else:
         shown = [job_of(result.job).report.show(file, result) for file, result in zip(files, results, strict=True)]
-        _tell(shown, as_json)
+        tell(shown, as_json)
 
 
 def _solutions(result: Any) -> Report:

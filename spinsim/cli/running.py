@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             say(*wrapped(sentence))
     with Bar(silent, job.counts_rows) as progress:
         try:
-            result, ran = to_file(plan, _watch(progress, silent))
+            result, ran = to_file(plan, watch_of(progress, silent))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
@@ -117,7 +117,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         raise typer.Exit(MISSED)
 
 
-def _watch(progress: Bar, silent: bool) -> Watch:
+def watch_of(progress: Bar, silent: bool) -> Watch:
     from spinsim.run.plan import Watch
     from spinsim.run.progress import Timing, size_line, time_line
 
@@ -142,7 +142,7 @@ def _watch(progress: Bar, silent: bool) -> Watch:
     return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, told)
 
 
-_OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
+OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
 def _resumable() -> dict[str, Setting]:
@@ -156,7 +156,11 @@ def _resumable() -> dict[str, Setting]:
         for name, words in job.resumable.items():
             one = tables_of(job.config)[job.name][name]
             settings.setdefault(name, replace(one, help=words or one.help))
-    settings |= {name: settings_of(RunSettings)[name] for name in _OF_RUN}
+    return settings_unchanged(settings | {name: settings_of(RunSettings)[name] for name in OF_RUN})
+
+
+def settings_unchanged(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    """Settings whose flags, if omitted, leave the values of a file as they are."""
     return {name: replace(one, default=None, shown="unchanged") for name, one in settings.items()}
 
 
@@ -180,7 +184,7 @@ def resume(
 
     if verbose:
         log_events()
-    run = {name: given[name] for name in _OF_RUN}
+    run = {name: given[name] for name in OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):
         carry_out(plan_resume(file, changes, run, drop_added=drop_added), quiet, as_json)

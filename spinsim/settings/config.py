@@ -158,8 +158,14 @@ _LONGEST: Final = 2**20
 
 def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]]) -> dict[str, dict[str, Any]]:
     """Read the tables of a job's configuration file and check their names and keys; drop tables of other jobs."""
+    return checked_tables(path, parse_toml(path), job, jobs)
+
+
+def checked_tables(
+    path: str | Path, tables: Mapping[str, Any], job: type[Config], jobs: Iterable[type[Config]]
+) -> dict[str, dict[str, Any]]:
+    """Return the tables of a job, after checking names and keys of all tables of a file."""
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
-    tables = _parse(path)
     for name, table in tables.items():
         if name not in valid:
             raise InputError(f"configuration {path}: unknown table [{name}], {nearest(name, valid)}")
@@ -171,7 +177,7 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
     return {name: table for name, table in tables.items() if name in tables_of(job)}
 
 
-def _parse(path: str | Path) -> dict[str, Any]:
+def parse_toml(path: str | Path) -> dict[str, Any]:
     try:
         with open_regular(path) as file:
             text = file.read(_LONGEST + 1)
