@@ -30,16 +30,8 @@ _MANY_OBJECTS = 200_000  # allocations before the first garbage collection; load
 _SOON = "20"  # idle OpenBLAS threads sleep after 2^20 cycles; by default they spin for 2^28
 
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}
-_COMMANDS |= {
-    "resume": resume,
-    "campaign": campaign,
-    "show": show,
-    "analyze": analyze,
-    "plot": plot,
-    "view": view,
-    "merge": merge,
-}
-_COMMANDS |= {"check": check, "devices": devices, "warm-up": warm_up}
+_COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
+_COMMANDS |= {"check": check, "campaign": campaign, "devices": devices, "warm-up": warm_up}
 _HELP: Final = {"help_option_names": ["-h", "--help"]}  # of all commands
 app = typer.Typer(
     cls=group_of(_COMMANDS), context_settings=_HELP, pretty_exceptions_enable=False, rich_markup_mode=None

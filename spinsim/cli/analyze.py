@@ -130,43 +130,36 @@ def analyze(
 
 
 def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
-    """Return reports on pooled runs: averages of each, crossings and scaling of several sizes, and joint results.
+    """Return reports on averages of pooled runs, and on crossings and scaling of several sizes.
 
-    Runs without averages in equilibrium are described as by ``spinsim show``.
+    Runs that are not in equilibrium are described as by ``spinsim show``.
     """
     from spinsim.analysis.scaling import scaling_report
-    from spinsim.analysis.summary import Summary, summarize
-    from spinsim.analysis.tables import Report, Row
-
-    reports, choose = list[Report](), partial(_names, columns=None, every=False)
-    averaged, summaries = list[Any](), list[Summary]()
-    for files, result in runs:
-        try:
-            job_of(result.job).check_averages(files[0], result)
-        except InputError:
-            reports.append(job_of(result.job).report.show(files[0], result))
-            continue
-        averaged.append(result)
-        summaries.append(summarize(result))
-        reports.append(_report_of(_name(files), result, summaries[-1], choose).with_note(_differences(result)))
-    reports += _together(averaged, summaries, choose)
-    if len(averaged) > 1:
-        for compare in (partial(_crossings, averaged, summaries), partial(scaling_report, averaged)):
-            try:
-                reports.append(compare())
-            except InputError as error:
-                reports.append(Report([Row("Note", note=f"no finite-size scaling: {error}")]))
-    return reports
-
-
-def _crossings(results: list[Any], summaries: list[Summary]) -> Report:
-    """Return a report on where the curves of several sizes cross."""
     from spinsim.analysis.sizes import compare_sizes
-    from spinsim.analysis.tables import Report
+    from spinsim.analysis.summary import summarize
+    from spinsim.analysis.tables import Report, Row
     from spinsim.observables.table import LABELS
 
-    pairs = [(one.name, pair) for one in compare_sizes(results, summaries=summaries) for pair in one.crossings]
-    return Report([line for name, pair in pairs for line in wrapped(f"{LABELS[name]}: {pair.sentence}")])
+    results, choose = [result for _, result in runs], partial(_names, columns=None, every=False)
+    try:
+        for files, result in runs:
+            job_of(result.job).check_averages(files[0], result)
+    except InputError:
+        return [job_of(result.job).report.show(files[0], result) for files, result in runs]
+    summaries = [summarize(result) for result in results]
+    each = zip(map(_name, [of for of, _ in runs]), results, summaries, strict=True)
+    reports = [_report_of(*run, choose).with_note(_differences(run[1])) for run in each]
+    reports += _together(results, summaries, choose)
+    if len(runs) > 1:
+        try:
+            crossings = [
+                (one.name, pair) for one in compare_sizes(results, summaries=summaries) for pair in one.crossings
+            ]
+            reports.append(Report([x for name, pair in crossings for x in wrapped(f"{LABELS[name]}: {pair.sentence}")]))
+            reports.append(scaling_report(results))
+        except InputError as error:
+            reports.append(Report([Row("Note", note=f"no finite-size scaling: {error}")]))
+    return reports
 
 
 def _scaling(results: list[Any], others: object) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -142,26 +142,27 @@ def watch_of(progress: Bar, silent: bool) -> Watch:
     return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, told)
 
 
-OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
+_OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
+
+
+def of_run() -> dict[str, Setting]:
+    """Settings of ``[run]`` that a command may change in a file of settings or a run; omitted ones stay unchanged."""
+    from spinsim.settings.setting import settings_of
+    from spinsim.settings.shared import RunSettings
+
+    return {name: replace(settings_of(RunSettings)[name], default=None, shown="unchanged") for name in _OF_RUN}
 
 
 def _resumable() -> dict[str, Setting]:
     """Settings that ``resume`` can change, of all jobs and of the run."""
     from spinsim.settings.config import tables_of
-    from spinsim.settings.setting import settings_of
-    from spinsim.settings.shared import RunSettings
 
     settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():
             one = tables_of(job.config)[job.name][name]
-            settings.setdefault(name, replace(one, help=words or one.help))
-    return settings_unchanged(settings | {name: settings_of(RunSettings)[name] for name in OF_RUN})
-
-
-def settings_unchanged(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Settings whose flags, if omitted, leave the values of a file as they are."""
-    return {name: replace(one, default=None, shown="unchanged") for name, one in settings.items()}
+            settings.setdefault(name, replace(one, help=words or one.help, default=None, shown="unchanged"))
+    return settings | of_run()
 
 
 @flags.taking(_resumable)
@@ -184,7 +185,7 @@ def resume(
 
     if verbose:
         log_events()
-    run = {name: given[name] for name in OF_RUN}
+    run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):
         carry_out(plan_resume(file, changes, run, drop_added=drop_added), quiet, as_json)
