@@ -132,7 +132,7 @@ def analyze(
 def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
     """Return reports on averages of pooled runs, and on crossings and scaling of several sizes.
 
-    Runs that are not in equilibrium are described as by ``spinsim show``.
+    Runs that are not in equilibrium, or too short, are described as by ``spinsim show``.
     """
     from spinsim.analysis.scaling import scaling_report
     from spinsim.analysis.sizes import compare_sizes
@@ -144,9 +144,9 @@ def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
     try:
         for files, result in runs:
             job_of(result.job).check_averages(files[0], result)
+        summaries = [summarize(result) for result in results]
     except InputError:
         return [job_of(result.job).report.show(files[0], result) for files, result in runs]
-    summaries = [summarize(result) for result in results]
     each = zip(map(_name, [of for of, _ in runs]), results, summaries, strict=True)
     reports = [_report_of(*run, choose).with_note(_differences(run[1])) for run in each]
     reports += _together(results, summaries, choose)

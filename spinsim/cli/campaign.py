@@ -79,7 +79,7 @@ def _in_processes(file: Path, workers: int, gpus: list[int], given: Mapping[str,
     """Carry out a campaign by several processes of this command, each with its share of the cores or a GPU."""
     from spinsim.machine.threads import available_threads, stopping_on_signals
 
-    begun = list[subprocess.Popen[bytes]]()
+    begun: list[subprocess.Popen[bytes]] = []
     own = {"threads": max(1, available_threads() // workers)} | {k: v for k, v in given.items() if v is not None}
 
     def stop() -> None:
