@@ -50,7 +50,7 @@ def campaign(
     if not state and not analyze:
         gpus = _gpus(runs)
         workers = max(1, len(gpus)) if workers is None else workers
-        flags.check_repeats(workers)
+        flags.check_number_of("workers", workers)
         try:
             if workers > 1:
                 _in_processes(file, workers, gpus, given)

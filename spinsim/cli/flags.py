@@ -49,9 +49,9 @@ def real(text: str) -> float:
     return number
 
 
-def check_repeats(repeats: int) -> None:
-    if repeats < 1:
-        raise InputError(f"repeats {repeats} are too few: give at least 1")
+def check_number_of(things: str, number: int) -> None:
+    if number < 1:
+        raise InputError(f"{things} {number} are too few: give at least 1")
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")

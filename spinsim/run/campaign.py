@@ -176,7 +176,7 @@ def _seed_of(told: dict[str, Any]) -> int:
 def _identity(config: Config) -> str:
     """SHA-256 of the settings that determine the numbers of a run, except for its length."""
     tables = json.loads(config.json())
-    tables[config.job] |= dict.fromkeys(job_of(config.job).lengths(config))
+    tables[config.job] |= dict.fromkeys(job_of(config.job).lengths(config), 0)
     return config.identity(tables, None)
 
 

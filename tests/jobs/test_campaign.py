@@ -220,6 +220,10 @@ def test_each_worker_has_its_share_of_the_cores_or_a_gpu(glass, capsys, monkeypa
     assert [words[6:8] for words in begun] == [["--threads=3", "--gpus=0,"], ["--threads=3", "--gpus=2,"]]
 
 
+def test_too_few_workers_are_refused(glass, capsys, monkeypatch) -> None:
+    one_sentence(run(capsys, monkeypatch, "campaign", glass(), "--workers", "0"), "workers 0 are too few")
+
+
 def test_progress_is_noted(glass, monkeypatch) -> None:
     monkeypatch.setattr(campaigns, "_SECONDS_BETWEEN_NOTES", 0.0)
     whole, seen = ss.campaign(glass(3, 2)), list[campaigns.RunState]()
