@@ -130,10 +130,7 @@ def analyze(
 
 
 def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
-    """Return reports on averages of pooled runs, and on crossings and scaling of several sizes.
-
-    Runs that are not in equilibrium, or too short, are described as by ``spinsim show``.
-    """
+    """Return reports on averages and scaling of pooled runs; on runs without averages those of ``spinsim show``."""
     from spinsim.analysis.scaling import scaling_report
     from spinsim.analysis.sizes import compare_sizes
     from spinsim.analysis.summary import summarize
