@@ -76,6 +76,8 @@ if TYPE_CHECKING:
     from spinsim.model.lattice import triangular as triangular
     from spinsim.pooling import pool as pool
     from spinsim.result import load as load
+    from spinsim.run.campaign import Campaign as Campaign
+    from spinsim.run.campaign import campaign as campaign
     from spinsim.saved import Configurations as Configurations
     from spinsim.saved import configurations as configurations
     from spinsim.simulation import Simulation as Simulation
@@ -120,6 +122,7 @@ _NAMES = {
     "model.ising": ["Ising", "from_bqm", "read_instance"],
     "pooling": ["pool"],
     "result": ["load"],
+    "run.campaign": ["Campaign", "campaign"],
     "sampling": ["sampling"],
     "saved": ["Configurations", "configurations"],
     "simulation": ["Simulation"],

@@ -14,6 +14,7 @@ import typer
 
 from spinsim.cli.analyze import analyze, check, merge, show
 from spinsim.cli.bench import bench, devices, warm_up
+from spinsim.cli.campaign import campaign
 from spinsim.cli.flags import group_of
 from spinsim.cli.plot import plot, view
 from spinsim.cli.running import command_of, resume
@@ -30,7 +31,7 @@ _SOON = "20"  # idle OpenBLAS threads sleep after 2^20 cycles; by default they s
 
 _COMMANDS = {job.name: command_of(job) for job in all_jobs()}
 _COMMANDS |= {"resume": resume, "show": show, "analyze": analyze, "plot": plot, "view": view, "merge": merge}
-_COMMANDS |= {"check": check, "devices": devices, "warm-up": warm_up}
+_COMMANDS |= {"check": check, "campaign": campaign, "devices": devices, "warm-up": warm_up}
 _HELP: Final = {"help_option_names": ["-h", "--help"]}  # of all commands
 app = typer.Typer(
     cls=group_of(_COMMANDS), context_settings=_HELP, pretty_exceptions_enable=False, rich_markup_mode=None

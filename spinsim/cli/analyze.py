@@ -133,7 +133,7 @@ def analyze(
             raise InputError(
                 "--scaling and --what stand alone, with --json: leave out --csv and --reweight and the rest"
             )
-        _tell(_analyses(what, names, results) if what else [_scaling(results, along, at)], as_json)
+        tell(_analyses(what, names, results) if what else [_scaling(results, along, at)], as_json)
         return
     if reweight:
         reweightings = [_reweighted(result, reweight) for result in results]
@@ -155,7 +155,37 @@ def analyze(
             elif len(of) == 1:
                 reports[k] = reports[k].with_note(_write_summary(of[0], result, summaries[k]))
         reports += _together(results, summaries, choose)
-    _tell(reports, as_json)
+    tell(reports, as_json)
+
+
+def pooled_analysis(runs: list[tuple[list[Path], Any]]) -> list[Report]:
+    """Return reports on averages and scaling of pooled runs; on runs without averages those of ``spinsim show``."""
+    from spinsim.analysis.scaling.report import scaling_report
+    from spinsim.analysis.sizes import compare_sizes
+    from spinsim.analysis.summary import summarize
+    from spinsim.analysis.tables import Report, Row
+    from spinsim.observables.table import LABELS
+
+    results, choose = [result for _, result in runs], partial(_names, columns=None, every=False)
+    try:
+        for files, result in runs:
+            job_of(result.job).check_averages(files[0], result)
+        summaries = [summarize(result) for result in results]
+    except InputError:
+        return [job_of(result.job).report.show(files[0], result) for files, result in runs]
+    each = zip(map(_name, [of for of, _ in runs]), results, summaries, strict=True)
+    reports = [_report_of(*run, choose).with_note(_differences(run[1])) for run in each]
+    reports += _together(results, summaries, choose)
+    if len(runs) > 1:
+        try:
+            crossings = [
+                (one.name, pair) for one in compare_sizes(results, summaries=summaries) for pair in one.crossings
+            ]
+            reports.append(Report([x for name, pair in crossings for x in wrapped(f"{LABELS[name]}: {pair.sentence}")]))
+            reports.append(scaling_report(results))
+        except InputError as error:
+            reports.append(Report([Row("Note", note=f"no finite-size scaling: {error}")]))
+    return reports
 
 
 def _scaling(results: list[Any], along: str | None, at: str | None) -> Report:
@@ -246,7 +276,7 @@ def _report_of(
     return Report([*rows, *unprinted({"file": name} | numbers)])
 
 
-def _tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
+def tell(reports: list[Report], as_json: bool, apart: bool = True) -> None:
     if as_json:
         numbers = [report.numbers for report in reports]
         say_json(numbers[0] if len(numbers) == 1 else numbers)
@@ -336,10 +366,10 @@ def show(
 
     results = [load(file) for file in files]
     if solution:
-        _tell([_solutions(result) for result in results], as_json, apart=False)
+        tell([_solutions(result) for result in results], as_json, apart=False)
     else:
         shown = [job_of(result.job).report.show(file, result) for file, result in zip(files, results, strict=True)]
-        _tell(shown, as_json)
+        tell(shown, as_json)
 
 
 def _solutions(result: Any) -> Report:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from spinsim.cli import flags
-from spinsim.cli.flags import Flag, Real, Whole, check_repeats
+from spinsim.cli.flags import Flag, Real, Whole, check_number_of
 from spinsim.cli.saying import say, say_json
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, wrapped
@@ -142,7 +142,7 @@ class Table:
     def __init__(self, as_json: bool, repeats: int, device: str, threads: int | None, words: str) -> None:
         from spinsim.engine import resolve_device
 
-        check_repeats(repeats)
+        check_number_of("repeats", repeats)
         self._as_json, self._repeats, self._machine = as_json, repeats, machine(resolve_device(device), threads)
         self._rows: list[dict[str, Any]] = []
         self.say(f"{self._machine}; {words}")
@@ -186,7 +186,7 @@ def transfer(
     from spinsim.benchmark.transfer import WIDTHS, rates
     from spinsim.engine import resolve_device
 
-    check_repeats(repeats)
+    check_number_of("repeats", repeats)
     run = flags.filled(given, _OF_MACHINE())
     where, threads = resolve_device(run["device"]), run["threads"]
     widths = WIDTHS[where] if width is None else _widths(width)
@@ -236,7 +236,7 @@ def solve(
     from spinsim.benchmark.jobs import solve_instances
     from spinsim.engine import resolve_device
 
-    check_repeats(repeats)
+    check_number_of("repeats", repeats)
     settings = {name: value for name, value in given.items() if value is not None}
     say(
         f"{machine(resolve_device(given['device'] or 'auto'), given['threads'])}; {max(2, repeats)} whole anneals, "
@@ -392,7 +392,7 @@ def gemm(
     from spinsim.cuda.device import why_not
     from spinsim.machine.files import check_output
 
-    check_repeats(repeats)
+    check_number_of("repeats", repeats)
     if plot is not None and plot.suffix.lower() not in (".pdf", ".png"):
         raise InputError(f"{plot} is not a figure that spinsim can write: its suffix must be .pdf or .png")
     if plot is not None:

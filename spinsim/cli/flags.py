@@ -49,9 +49,9 @@ def real(text: str) -> float:
     return number
 
 
-def check_repeats(repeats: int) -> None:
-    if repeats < 1:
-        raise InputError(f"repeats {repeats} are too few: give at least 1")
+def check_number_of(things: str, number: int) -> None:
+    if number < 1:
+        raise InputError(f"{things} {number} are too few: give at least 1")
 
 
 Whole = partial(typer.Option, parser=whole, metavar="INTEGER")
@@ -170,14 +170,10 @@ def filled(given: Given, settings: Mapping[str, Setting]) -> Given:
 
 def places_of(job: type[Config]) -> dict[str, tuple[str, Setting]]:
     """Settings with flags, each with its table, by the names of parameters; the settings of the run come last."""
-    from spinsim.settings.config import tables_of
+    from spinsim.settings import config
 
-    places: dict[str, tuple[str, Setting]] = {}
-    for table in ("model", job.job, "run"):
-        for one in tables_of(job)[table].values():
-            if not one.unused and (one.option is not None or one.is_argument):
-                places[f"{table}_{one.name}" if one.name in places else one.name] = table, one
-    return places
+    places = config.places_of(job).items()
+    return {name: place for name, place in places if place[1].option is not None or place[1].is_argument}
 
 
 def option(one: Setting) -> Any:

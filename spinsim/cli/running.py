@@ -93,7 +93,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
             say(*wrapped(sentence))
     with Bar(silent, job.counts_rows) as progress:
         try:
-            result, ran = to_file(plan, _watch(progress, silent))
+            result, ran = to_file(plan, watch_of(progress, silent))
         except KeyboardInterrupt:
             progress.stop()
             if plan.path.exists():
@@ -117,7 +117,7 @@ def carry_out(plan: Plan[Any], quiet: bool, as_json: bool) -> None:
         raise typer.Exit(MISSED)
 
 
-def _watch(progress: Bar, silent: bool) -> Watch:
+def watch_of(progress: Bar, silent: bool) -> Watch:
     from spinsim.run.plan import Watch
     from spinsim.run.progress import Timing, size_line, time_line
 
@@ -145,19 +145,24 @@ def _watch(progress: Bar, silent: bool) -> Watch:
 _OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
 
 
+def of_run() -> dict[str, Setting]:
+    """Settings of ``[run]`` that a command may change in a file of settings or a run; omitted ones stay unchanged."""
+    from spinsim.settings.setting import settings_of
+    from spinsim.settings.shared import RunSettings
+
+    return {name: replace(settings_of(RunSettings)[name], default=None, shown="unchanged") for name in _OF_RUN}
+
+
 def _resumable() -> dict[str, Setting]:
     """Settings that ``resume`` can change, of all jobs and of the run."""
     from spinsim.settings.config import tables_of
-    from spinsim.settings.setting import settings_of
-    from spinsim.settings.shared import RunSettings
 
     settings: dict[str, Setting] = {}
     for job in all_jobs():
         for name, words in job.resumable.items():
             one = tables_of(job.config)[job.name][name]
-            settings.setdefault(name, replace(one, help=words or one.help))
-    settings |= {name: settings_of(RunSettings)[name] for name in _OF_RUN}
-    return {name: replace(one, default=None, shown="unchanged") for name, one in settings.items()}
+            settings.setdefault(name, replace(one, help=words or one.help, default=None, shown="unchanged"))
+    return settings | of_run()
 
 
 @flags.taking(_resumable)

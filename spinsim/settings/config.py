@@ -107,6 +107,17 @@ def tables_of(job: type[Config]) -> Mapping[str, Mapping[str, Setting]]:
 
 
 @once
+def places_of(job: type[Config]) -> Mapping[str, tuple[str, Setting]]:
+    """Settings that a job uses, each with its table; of two with one name, the second begins with its table's name."""
+    places: dict[str, tuple[str, Setting]] = {}
+    for table in ("model", job.job, "run"):
+        for name, one in tables_of(job)[table].items():
+            if not one.unused:
+                places[f"{table}_{name}" if name in places else name] = table, one
+    return MappingProxyType(places)
+
+
+@once
 def _unused_of(job: type[Config]) -> tuple[tuple[str, Setting], ...]:
     return tuple((name, one) for name, settings in tables_of(job).items() for one in settings.values() if one.unused)
 
@@ -156,10 +167,15 @@ def sha256(text: str) -> str:
 _LONGEST: Final = 2**20
 
 
-def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]]) -> dict[str, dict[str, Any]]:
-    """Read the tables of a job's configuration file and check their names and keys; drop tables of other jobs."""
+def read_toml(
+    path: str | Path, job: type[Config], jobs: Iterable[type[Config]], tables: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Read the tables of a job's configuration file and check their names and keys; drop tables of other jobs.
+
+    ``tables`` are those of the file, if they have been read.
+    """
     valid = {name: list(settings) for other in jobs for name, settings in tables_of(other).items()}
-    tables = _parse(path)
+    tables = parse_toml(path) if tables is None else tables
     for name, table in tables.items():
         if name not in valid:
             raise InputError(f"configuration {path}: unknown table [{name}], {nearest(name, valid)}")
@@ -171,7 +187,7 @@ def read_toml(path: str | Path, job: type[Config], jobs: Iterable[type[Config]])
     return {name: table for name, table in tables.items() if name in tables_of(job)}
 
 
-def _parse(path: str | Path) -> dict[str, Any]:
+def parse_toml(path: str | Path) -> dict[str, Any]:
     try:
         with open_regular(path) as file:
             text = file.read(_LONGEST + 1)

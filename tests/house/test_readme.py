@@ -29,6 +29,16 @@ SHORTER = {
         "samples=64": "samples=8",
     },
     "docs/howto/analysis.md": {"--sweeps 20000 --clusters sw": "--sweeps 2000 --clusters sw", "--size 32": "--size 12"},
+    "docs/howto/campaigns.md": {
+        "10_000": "100",
+        "= 40_000": "= 400",
+        "160_000": "800",
+        "256": "8",
+        "64 ": "4 ",
+        "[4, 6]": "[3, 4]",
+        "128": "4",
+        "32": "4",
+    },
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",

@@ -123,3 +123,21 @@ def test_a_batch_script_goes_back_into_the_queue(tmp_path: Path, start: Start, s
     assert last.returncode == 0
     assert ss.load(tmp_path / "run.h5").finished
     assert (tmp_path / "requeued").read_text() == 2 * "requeue 17\n"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("script", "ranks"), [("campaign", 1)])
+def test_tasks_of_a_campaign_go_back_into_the_queue_and_share_its_runs(tmp_path: Path, start: Start) -> None:
+    text = "[temper]\nthermalize = 10\nsweeps = 40_000\n[campaign]\nsize = [4, 6]\nseed = [1, 2]\n"
+    (tmp_path / "own.toml").write_text(text)
+    job = start("own.toml --device cpu")
+    while not any(map(is_locked, tmp_path.glob("runs/own/*.h5"))):
+        assert job.poll() is None, job.communicate()
+        time.sleep(0.01)
+    job.send_signal(signal.SIGUSR1)
+    assert job.communicate(timeout=100)[1] == "Interrupted; spinsim campaign own.toml goes on.\n"
+    assert job.returncode == 130
+    assert (tmp_path / "requeued").read_text() == "requeue 17\n"
+    tasks = [start("own.toml --device cpu") for _ in range(2)]
+    assert [(task.communicate(timeout=100), task.returncode) for task in tasks] == [(("", ""), 0)] * 2
+    assert {one.state for one in ss.campaign(tmp_path / "own.toml").states} == {"finished"}
