@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_temperatures
+from spinsim.acceptance import check_temperatures, inverse
 from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
@@ -25,6 +25,7 @@ from spinsim.inputs.texts import Described, alike, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.quadratic import finite
+from spinsim.observables.batch import Batch, module_of
 from spinsim.sampling.measure import InField, Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
 
@@ -39,6 +40,7 @@ class Simulation(Described):
     Args:
         model: Model that is simulated.
         temperature: In the unit of the couplings: one number, or one for each replica, (replicas,).
+            At 0 no flip may cost energy.
         replicas: Independent configurations of each sample.
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
@@ -129,9 +131,10 @@ class Simulation(Described):
                 f"temperature has shape {values.shape}: give one number, or one for each of the {self.replicas} "
                 "replicas"
             )
-        check_temperatures(values.ravel(), self.model.energy_scale)
+        check_temperatures(values.ravel(), self.model.energy_scale, zero=True)
         values.flags.writeable = False
-        self._engine.set_beta(1 / values if values.ndim else float(1 / values))
+        beta = inverse(values, self._engine.model.quantum)
+        self._engine.set_beta(beta if values.ndim else float(beta))
         self._temperature = values
 
     @property
@@ -177,7 +180,7 @@ class Simulation(Described):
         """
         if np.ndim(self._temperature):
             raise InputError("replicas at several temperatures are moved by ss.temper(..., moves=...): set one")
-        moment = Moment(1 / float(self._temperature), self._moves, self.seed)
+        moment = Moment(float(inverse(self._temperature, self._engine.model.quantum)), self._moves, self.seed)
         cast("Engine", self._engine).apply(move, moment)
         self._moves += 1
         self._measured = None
@@ -215,6 +218,17 @@ class Simulation(Described):
         for sample in range(self.model.samples):
             configurations[sample] = of_sample(sample)
         return configurations
+
+    def batch(self) -> Batch:
+        """Return all configurations as the batch that the functions of ``spinsim.observables`` take.
+
+        Raises:
+            InputError: if they do not fit in memory.
+        """
+        xp, spins = module_of(self._engine.device_name), self.spins()
+        beta = inverse(self._temperature, self._engine.model.quantum)
+        axes = "sample", "replica", "site"
+        return Batch(xp.asarray(spins), axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
         """Replace the configurations, for example after a custom move. The random numbers continue.

@@ -55,8 +55,8 @@ class AnnealJob(Job):
 
         return report
 
-    def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
-        from spinsim.jobs.anneal.run import recounted
+    def recounted(self, result: AnnealResult, device: str, threads: int | None) -> Any:
+        from spinsim.jobs.steps import recounted
 
         return recounted(result, device, threads)
 

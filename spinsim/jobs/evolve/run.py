@@ -1,0 +1,232 @@
+"""Runs out of equilibrium: ``ss.evolve``, their plan and the run under way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from spinsim.acceptance import check_temperatures, inverse
+from spinsim.engine import Engine, create_engine
+from spinsim.engine.choosing import check_run
+from spinsim.engine.split.slabs import slabs_in_words
+from spinsim.inputs.arguments import judges, public
+from spinsim.jobs.calls import run_of_call
+from spinsim.jobs.evolve.result import EvolveResult, contents_of
+from spinsim.jobs.evolve.settings import Evolve
+from spinsim.machine.memory import require
+from spinsim.model.ising import Ising
+from spinsim.observables.batch import Batch, has_grid, module_of, spins_of
+from spinsim.observables.distances import overlap_correlation
+from spinsim.packing import Bits, spins_up
+from spinsim.record import Record
+from spinsim.run.execute import FileRow, ReplicaRun, Run
+from spinsim.run.own_observables import REPLICAS, Measure, OwnObservables, functions_of
+from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
+from spinsim.run.recording import Recording
+from spinsim.sampling import InField
+from spinsim.sampling.evolving import Leg, evolving
+from spinsim.sampling.measure import measure as measured_now
+from spinsim.sampling.measure import present_bits, present_spins
+from spinsim.store.contents import Arrays
+
+_GROUPS: Final = 16  # most groups of replicas of a single sample, whose overlaps are averaged each for itself
+_REFERENCE: Final = "reference_bits"  # configurations at the waiting times, in checkpoints
+
+
+class EvolvePlan(Plan[Evolve]):
+    """A run out of equilibrium that is ready to begin."""
+
+    rows_in_words = "measurements", "choose fewer times, waiting times, samples or replicas"
+
+    @classmethod
+    def model_of(cls, config: Evolve, device: str) -> Ising:
+        return build_model(config.model, config.run.number_of_replicas)
+
+    @property
+    def rows(self) -> int:
+        return len(self.config.evolve.measured)
+
+    @property
+    def split(self) -> str:
+        return slabs_in_words(self.model, self.replicas or 1, self.device) or super().split
+
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        return EvolveRun(self, saving, watch)
+
+    def updates(self, replicas: int) -> int:
+        return self.model.sites * self.model.samples * replicas * int(self.config.evolve.measured[-1])
+
+
+class EvolveRun(ReplicaRun):
+    """A run out of equilibrium under way; its state follows from the number of sweeps done."""
+
+    def __init__(self, plan: EvolvePlan, saving: Saving, watch: Watch) -> None:
+        e, model, replicas = plan.config.evolve, plan.model, plan.config.run.number_of_replicas
+        self._stages, self._times, self._waiting = e.stages, e.measured.tolist(), e.waiting_times
+        check_temperatures([t for stage in e.stages for t in stage.temperature], model.energy_scale, zero=True)
+        super().__init__(plan, saving, watch, _engine_of(plan))
+        check_run(model, replicas, self._times[-1], self.engine.colours)
+        cast("InField", self.engine).check(max((h for stage in e.stages for h in stage.field), key=abs))
+        groups = min(_GROUPS, replicas // 2) if model.samples == 1 else min(1, replicas // 2)
+        self._groups = groups if has_grid(model) else 0
+        lattice, reference = model.embedding, (len(self._waiting), model.samples, replicas, -(-model.sites // 8))
+        require(float(np.prod(reference, dtype=np.float64)), "the configurations at all waiting times")
+        self._reference: Bits = np.zeros(reference, np.uint8)
+        parts = {"staggered_magnetization": model.is_bipartite, "correlation": len(self._waiting)}
+        parts |= {"overlap_correlation": self._groups}
+        lengths = {"sample": model.samples, "replica": replicas, "waiting": len(self._waiting), "group": self._groups}
+        lengths["distance"] = max(lattice.shape) // 2 + 1 if lattice is not None else 0
+        contents = contents_of(lengths, [name for name, there in parts.items() if there], self._waiting)
+        own = functions_of(e.measure, plan.measure)
+        self._own = OwnObservables(own, cast("Engine", self.engine), REPLICAS, seed=plan.config.run.seed)
+        self.set_contents(self._own.in_contents(contents))
+
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
+        self.begin(may_go_on=False)
+        left = self._times[recording.rows :]
+        for leg in evolving(self.engine, self._stages, left, self.watch.on_updates, self.saving.due):
+            yield None if leg is None else self._row(recording.rows, leg)
+
+    def _row(self, step: int, leg: Leg) -> FileRow:
+        measured, spins, model = measured_now(self.engine), present_spins(self.engine), self.engine.model
+        self.keep_lowest(measured, leg.field)
+        bits_now = present_bits(self.engine)
+        bits = np.stack([bits_now(k) for k in range(model.samples)])
+        self._reference[self._waiting == self._times[step]] = bits
+        row: dict[str, Any] = {"step": step, "sweep": self._times[step], **measured._asdict()}
+        row |= {"temperature": leg.temperature, "field": leg.field}
+        row |= {"correlation": self._correlation(bits, self._times[step])} if len(self._waiting) else {}
+        row |= {"overlap_correlation": self._overlap_correlation(bits)} if self._groups else {}
+        beta = float(inverse(leg.temperature, model.quantum))
+        return self.with_spins(row | self._own.row(spins, step, beta=beta, model=model), spins)
+
+    def _correlation(self, bits: Bits, now: int) -> npt.NDArray[np.float64]:
+        """Return C(t, t_w) of each replica, (samples, replicas, waiting times)."""
+        found = np.full((*bits.shape[:2], len(self._waiting)), np.nan)
+        for k, waiting in enumerate(self._waiting):
+            if waiting <= now:
+                unequal = spins_up(bits ^ self._reference[k])
+                found[..., k] = 1 - 2 * unequal / self.engine.model.sites
+        return found
+
+    def _overlap_correlation(self, bits: Bits) -> npt.NDArray[np.float64]:
+        """Return C4(r) of each group of replicas, averaged over its pairs and the longest axes."""
+        model, xp = self.engine.model, module_of(self.engine.device_name)
+        assert model.embedding is not None  # noqa: S101  (there are groups)
+        sides = np.array(model.embedding.shape)
+        each = self.engine.replicas // self._groups
+        found = []
+        for of_sample in bits[:, : each * self._groups].reshape(-1, self._groups, each, bits.shape[-1]):
+            spins = spins_of(of_sample, model.sites, xp)
+            c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp)).mean(axis=1)
+            found.append(c4[:, sides == sides.max()].mean(axis=1))
+        values = xp.stack(found)
+        return np.asarray(values.get() if hasattr(values, "get") else values)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return super().state() | ({_REFERENCE: self._reference.copy()} if len(self._waiting) else {})
+
+    def set_state(self, saved: Arrays) -> None:
+        super().set_state(saved)
+        if len(self._waiting):
+            self._reference[...] = saved[_REFERENCE]
+
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        return {path: array for path, array in super().state().items() if "/" in path}, None
+
+
+def _engine_of(plan: EvolvePlan) -> InField:
+    """Return the replicas of a plan in their initial state."""
+    run, e = plan.config.run, plan.config.evolve
+    dynamics = dynamics_of(plan, e.start, e.zero_acceptance)
+    make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
+    engine = make(plan.model, dynamics=dynamics, start=plan.start)
+    return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+
+
+@public
+@judges("model", "seed", none=True)
+def evolve(
+    model: Ising,
+    protocol: str | Sequence[str] = "T=1.5 for 1000",
+    waiting: ArrayLike | str | None = None,
+    times: ArrayLike | str | None = None,
+    replicas: int = 128,
+    seed: int | None = 1,
+    start: str | ArrayLike = "random",
+    zero_acceptance: float = 1 - 2**-6,
+    rng_rounds: int = 10,
+    device: str = "auto",
+    threads: int | None = None,
+    on_updates: Callable[[int], None] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool = False,
+    measure: str | Mapping[str, Measure] | None = None,
+    *,
+    gpus: str | None = None,
+    save_configurations: int = 0,
+) -> EvolveResult:
+    """Take replicas of a model through a protocol out of equilibrium, and compare them in time.
+
+    Args:
+        model: Model to simulate.
+        protocol: Stages, such as ``"T=0.7 for 1000; T=0.5 h=0.1 for 100"`` or a list of these
+            texts. A stage has a temperature T, a field h that is added to the model's own (by
+            default as before, at first 0) and its sweeps. ``T=2:0.5`` changes evenly over the
+            stage, in at most 1000 steps. At T = 0 no flip may cost energy.
+        waiting: Waiting times, in sweeps from the beginning (rounded): configurations are compared
+            with those of the same replica after each of them. Numbers, or text such as
+            ``1:1024:11g``; none by default.
+        times: Sweeps of measurements after the beginning of each stage and after each waiting time,
+            numbers or text; by default eight per decade, even numbers.
+        replicas: Replicas of each sample (a whole number from 1 to 2^21).
+        seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
+            one.
+        start: Initial spins: ``random`` (a quench), ``up``, or configurations of +1 and -1, shape
+            (sites,), (samples, sites) or (samples, replicas, sites).
+        zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
+            by default 1 - 2^-6.
+        rng_rounds: Philox rounds, 10 or 7.
+        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
+        threads: CPU threads (a whole number from 1 to 4096), all by default. The result does not
+            depend on their number.
+        on_updates: Called at intervals with the number of spin updates since its last call.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run. Without a file the run is kept in memory.
+        checkpoint_every: Seconds between checkpoints, at least 0.
+        progress: Show a progress bar on the terminal or in the notebook; elsewhere say when kernels
+            are compiled.
+        measure: User-defined observables, functions by name, as in ``ss.anneal``.
+        gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by
+            default one for each process.
+        save_configurations: Measurements between configurations that are saved (up to 10^12), one
+            bit per spin; 0 saves none.
+
+    Returns:
+        Energies, magnetisations, C(t, t_w) and C4(r) at each measurement.
+
+    Examples:
+        >>> glass = ss.EdwardsAnderson(ss.cubic(4), samples=4)
+        >>> run = ss.evolve(glass, "T=0.7 for 100", waiting=[10], replicas=8, device="cpu")
+        >>> t, correlation = run.aging(0)
+        >>> float(correlation.value[0])  # C(0, t_w)
+        1.0
+
+    Raises:
+        InputError: for a protocol that cannot be read or done, numbers out of range, too little
+            memory, and if the file holds another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
+    """
+    given = dict(locals())
+    if not isinstance(protocol, str):
+        given["protocol"] = "; ".join(protocol)
+    result: EvolveResult = run_of_call(Evolve, model, given)
+    return result
