@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -28,7 +28,8 @@ from spinsim.jobs.plotting import check_begun
 _A_DECADE: Final = 16  # most points per decade of a logarithmic axis
 
 
-def draw(result: EvolveResult, wanted: Drawing) -> Draw:
+def draw(results: Sequence[EvolveResult], wanted: Drawing) -> Draw:
+    (result,) = results
     check_begun(result.model, len(result.sweep))
     figures: Draw = {}
     if result.waiting is not None:
