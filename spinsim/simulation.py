@@ -18,6 +18,7 @@ from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.moves.move import Moment, Move
+from spinsim.engine.moves.single_spin import CHECKERBOARD, in_order
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.arguments import as_stated, judges, public
@@ -50,6 +51,9 @@ class Simulation(Described):
         threads: CPU threads, None for all. The result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
+        dynamics: Order and acceptance of flips: ``checkerboard``, ``typewriter``,
+            ``random-sequential``, ``heat-bath`` (in random order), ``typewriter-heat-bath`` or
+            ``checkerboard-heat-bath``. Replicas of the others have one temperature.
 
     Attributes:
         model: Model that is simulated, in the present field.
@@ -87,18 +91,19 @@ class Simulation(Described):
         threads: int | None = None,
         zero_acceptance: float = Dynamics.zero_acceptance,
         rng_rounds: int = Dynamics.rng_rounds,
+        dynamics: str = CHECKERBOARD,
     ) -> None:
         named: Any = start if isinstance(start, str) else "up"
         if isinstance(start, str) and start not in STARTS:
             raise InputError(f"start {start!r} is unknown: choose random, up, or give an array of +1, -1")
-        dynamics = Dynamics(seed, named, zero_acceptance, rng_rounds)
+        rules = Dynamics(seed, named, zero_acceptance, rng_rounds)
         self._given, given = check_model(model), None if isinstance(start, str) else start
         make = partial(create_engine, replicas=replicas, device=resolve_device(device, gpus), threads=threads)
         if model.caution:
             warn_caller(model.caution)
-        engine = make(model, dynamics=dynamics, start=given)
-        self._engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
-        self._set(model=model, seed=dynamics.seed, sweeps=0, replicas=engine.replicas)
+        engine = InField(make(model, dynamics=rules, start=given), partial(make, dynamics=replace(rules, start="up")))
+        self._engine = in_order(engine, dynamics, rules, threads)
+        self._set(model=model, seed=rules.seed, sweeps=0, replicas=engine.replicas)
         self._portions, self._moves = Portions(self._engine), 0
         self._measured: Measurement | None = None
         self.temperature = temperature
@@ -140,7 +145,7 @@ class Simulation(Described):
     @property
     def field(self) -> float:
         """The present uniform field, added to the model's own; 0 at first. Assign to it to change it."""
-        return self._engine.field
+        return float(self._engine.field)
 
     @field.setter
     def field(self, field: float) -> None:

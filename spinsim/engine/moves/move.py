@@ -9,7 +9,7 @@ draw. So both paths, all devices and all ways to share out a run give the same b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -37,7 +37,7 @@ OWN_MOVES: Final = {
 
 
 class Moment(NamedTuple):
-    """One application of a move."""
+    """One application of a move, or several after each other."""
 
     # inverse temperatures of the engine's ladder, (temperatures,) or, of two terms, (temperatures, 2). A number if all
     # replicas have the same; they are then copies of each other
@@ -45,6 +45,12 @@ class Moment(NamedTuple):
     time: int  # number of earlier applications of the move
     seed: int
     number: int = 0  # number of the move in the run's list
+    times: int = 1  # number of applications
+
+    @property
+    def each(self) -> Iterator[Moment]:
+        """The single applications."""
+        return (self._replace(time=self.time + k, times=1) for k in range(self.times))
 
 
 @public

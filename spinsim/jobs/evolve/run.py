@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from spinsim.acceptance import check_temperatures, inverse
 from spinsim.engine import Engine, create_engine
 from spinsim.engine.choosing import check_run
+from spinsim.engine.moves.single_spin import in_order
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
@@ -142,13 +143,15 @@ class EvolveRun(ReplicaRun):
         return {path: array for path, array in super().state().items() if "/" in path}, None
 
 
-def _engine_of(plan: EvolvePlan) -> InField:
+def _engine_of(plan: EvolvePlan) -> Any:
     """Return the replicas of a plan in their initial state."""
     run, e = plan.config.run, plan.config.evolve
     dynamics = dynamics_of(plan, e.start, e.zero_acceptance)
     make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
-    engine = make(plan.model, dynamics=dynamics, start=plan.start)
-    return InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    engine = InField(
+        make(plan.model, dynamics=dynamics, start=plan.start), partial(make, dynamics=replace(dynamics, start="up"))
+    )
+    return in_order(engine, e.dynamics, dynamics, run.threads)
 
 
 @public
@@ -161,6 +164,7 @@ def evolve(
     replicas: int = 128,
     seed: int | None = 1,
     start: str | ArrayLike = "random",
+    dynamics: str = "checkerboard",
     zero_acceptance: float = 1 - 2**-6,
     rng_rounds: int = 10,
     device: str = "auto",
@@ -192,6 +196,9 @@ def evolve(
             one.
         start: Initial spins: ``random`` (a quench), ``up``, or configurations of +1 and -1, shape
             (sites,), (samples, sites) or (samples, replicas, sites).
+        dynamics: Order and acceptance of single-spin flips: ``checkerboard``, ``typewriter`` (in the
+            order of sites), ``random-sequential``, ``heat-bath`` (in random order),
+            ``typewriter-heat-bath`` or ``checkerboard-heat-bath``.
         zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
             by default 1 - 2^-6.
         rng_rounds: Philox rounds, 10 or 7.

@@ -45,6 +45,14 @@ class EvolveSettings(Table):
         shown="eight per decade, even numbers",
         numbers=GRID,
     )
+    dynamics: str = setting(
+        "checkerboard",
+        "Order and acceptance of single-spin flips; heat-bath is in random order",
+        choices=(
+            *("checkerboard", "typewriter", "random-sequential"),
+            *("heat-bath", "typewriter-heat-bath", "checkerboard-heat-bath"),
+        ),
+    )
     zero_acceptance: float = shared.zero_acceptance()
     measure: str | None = shared.own_measure()
 
