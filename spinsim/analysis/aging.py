@@ -19,32 +19,20 @@ class Mean(NamedTuple):
     error: Array  # standard error; NaN if there is a single sample of a single replica
 
 
-class CoherenceLengths(NamedTuple):
-    """Coherence lengths at each measurement, in lattice units, (measurements,)."""
-
-    xi_12: Array
-    xi_12_error: Array  # by jackknife; NaN if there is a single sample of a single group of replicas
-    xi_23: Array
-    xi_23_error: Array
-
-
-def independent(values: Array) -> Array:
-    """Return independent averages, (measurements, samples, ...), from (measurements, samples, replicas, ...).
-
-    Samples are averaged over their replicas. The replicas of a single sample are independent themselves.
-    """
-    return values.mean(axis=2) if values.shape[1] > 1 else values[:, 0]
-
-
 def mean_of(values: Array) -> Mean:
     """Return the averages of values (measurements, samples, replicas, ...) over samples and replicas."""
-    each = independent(values)
-    nan = np.full(each.shape[:1] + each.shape[2:], np.nan)
-    return Mean(each.mean(axis=1), standard_error(each, axis=1) if each.shape[1] > 1 else nan)
+    each = _independent(values)
+    alone = np.full(each[:, 0].shape, np.nan)
+    return Mean(each.mean(axis=1), standard_error(each, axis=1) if each.shape[1] > 1 else alone)
 
 
-def coherence_lengths(correlation: Array) -> CoherenceLengths:
-    """Return xi_{k,k+1} = I_{k+1} / I_k with I_k the sum over r of r^k C4(r), k = 1 and 2.
+def _independent(values: Array) -> Array:
+    """Return averages of each sample, or the values of each replica of a single sample, on axis 1."""
+    return np.asarray(values.mean(axis=2) if values.shape[1] > 1 else values[:, 0])
+
+
+def coherence_lengths(correlation: Array) -> tuple[Mean, Mean]:
+    """Return xi_12 and xi_23 in lattice units; xi_{k,k+1} = I_{k+1} / I_k with I_k the sum over r of r^k C4(r).
 
     ``correlation`` is C4, (measurements, samples, groups, distances). The sums end before the first r at which the
     average C4(r) is below three times its error; the tail beyond is not extrapolated. Lengths are NaN if only r = 1
@@ -52,18 +40,15 @@ def coherence_lengths(correlation: Array) -> CoherenceLengths:
 
     Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34.
     """
-    each, r = independent(correlation), np.arange(correlation.shape[-1], dtype=np.float64)
-    mean, error = mean_of(correlation)
-    lost = mean < _SIGNAL * error if each.shape[1] > 1 else mean <= 0
-    used = np.cumsum(lost, axis=1) == 0
+    each, r, mean = _independent(correlation), np.arange(correlation.shape[-1], dtype=np.float64), mean_of(correlation)
+    used = np.cumsum(mean.value <= np.nan_to_num(_SIGNAL * mean.error), axis=1) == 0
 
     def lengths(c4: Array) -> Array:
-        first, second, third = (np.where(used, c4 * r**k, 0.0).sum(axis=1) for k in (1, 2, 3))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(used[:, 1:].sum(axis=1) > 1, np.stack([second / first, third / second]), np.nan)
+        integrals = [np.where(used, c4 * r**k, 0.0).sum(axis=1) for k in (1, 2, 3)]
+        enough = used[:, 1:].sum(axis=1) > 1
+        return np.stack([np.divide(integrals[k + 1], integrals[k], out=np.full(len(c4), np.nan), where=enough)
+                         for k in range(2)])  # fmt: skip
 
-    value, errors = lengths(mean), np.full((2, len(mean)), np.nan)
-    if each.shape[1] > 1:
-        known = np.isfinite(value).all(axis=0)
-        errors[:, known] = jackknife(lengths, np.swapaxes(each, 0, 1)).error[:, known]
-    return CoherenceLengths(value[0], errors[0], value[1], errors[1])
+    value = lengths(mean.value)
+    error = jackknife(lengths, np.swapaxes(each, 0, 1)).error if each.shape[1] > 1 else np.full(value.shape, np.nan)
+    return Mean(value[0], error[0]), Mean(value[1], error[1])

@@ -14,7 +14,7 @@ from harness import at_row, contents, interrupt, one_sentence, run
 import spinsim as ss
 from spinsim.acceptance import acceptance, inverse
 from spinsim.analysis.aging import coherence_lengths, mean_of
-from spinsim.sampling.evolving import Leg, legs_of, measuring_times, read_protocol
+from spinsim.sampling.evolving import Leg, measuring_times, read_protocol
 
 GLASS = ss.EdwardsAnderson(ss.square(4, 6), samples=3, seed=5)
 PROTOCOL = "T=0.8 for 12; T=0.5 h=0.25 for 6; T=0.5:0 for 4; T=0 h=0 for 5"
@@ -35,12 +35,12 @@ def result() -> ss.EvolveResult:
 
 
 def test_a_protocol_is_stages_of_constant_conditions_and_ramps() -> None:
-    legs = legs_of(read_protocol("T=2 for 10; T=2:1 h=0:0.5 for 1e1;T=0 for 3;"))
-    ramp = [Leg(11 + k, 2 - k / 9, k / 18) for k in range(10)]
+    legs = read_protocol("T=2 for 10; T=2:1 h=0:0.5 for 1e1;T=0 for 3;")
+    ramp = [Leg(11 + k, 2 - k / 9, k / 18, k == 9) for k in range(10)]
     assert legs[0] == Leg(10, 2, 0)
     np.testing.assert_allclose(legs[1:11], ramp, rtol=1e-14)
     assert legs[11] == Leg(23, 0, 0.5)  # the field stays
-    long = legs_of(read_protocol("T=3:1 for 2500"))
+    long = read_protocol("T=3:1 for 2500")
     assert (len(long), long[-1].stop, long[0].temperature, long[-1].temperature) == (1000, 2500, 3, 1)
     assert {b.stop - a.stop for a, b in pairwise(long)} == {2, 3}
 
@@ -85,7 +85,7 @@ def test_no_flip_costs_energy_at_zero_temperature() -> None:
 def test_a_run_is_that_of_a_simulation_to_the_bit(result: ss.EvolveResult) -> None:
     """Energies, C(t, t_w) and C4(r) as a loop over plain spins finds them."""
     loop = ss.Simulation(GLASS, 0.8, replicas=5, seed=4, device="cpu")
-    legs, before = legs_of(read_protocol(PROTOCOL)), dict[int, Any]()
+    legs, before = (read_protocol(PROTOCOL)), dict[int, Any]()
     for k, sweep in enumerate(result.sweep.tolist()):
         while loop.sweeps < sweep:
             leg = next(one for one in legs if one.stop > loop.sweeps)
@@ -109,7 +109,7 @@ def test_a_run_is_that_of_a_simulation_to_the_bit(result: ss.EvolveResult) -> No
 def test_a_single_sample_has_independent_groups_of_replicas() -> None:
     run = ss.evolve(ss.Ising(ss.square(4)), "T=2 for 8", times=[4], replicas=70, device="cpu", threads=1)
     assert run.overlap_correlation.shape == (3, 1, 16, 3)
-    assert np.isfinite(run.coherence_lengths.xi_12_error[1:]).all()
+    assert np.isfinite(run.coherence_lengths[0].error[1:]).all()
     alone = ss.evolve(ss.Ising(ss.square(4)), "T=2 for 8", replicas=1, device="cpu", threads=1)
     with pytest.raises(ss.InputError, match=r"has no C4\(r\): give replicas 2"):
         _ = alone.coherence_lengths
@@ -121,13 +121,13 @@ def test_coherence_lengths_of_known_correlations() -> None:
     r, noise = np.arange(200), 1 + 1e-3 * np.array([-1, 0, 1])
     c4 = np.exp(-r / 6.0) * noise[:, None, None]
     found = coherence_lengths(c4[None])
-    assert found.xi_12[0] == pytest.approx(12, rel=3e-3)
-    assert found.xi_23[0] == pytest.approx(18, rel=3e-3)
-    assert found.xi_12_error[0] == pytest.approx(0, abs=1e-12)  # a common factor has no effect
+    assert found[0].value[0] == pytest.approx(12, rel=3e-3)
+    assert found[1].value[0] == pytest.approx(18, rel=3e-3)
+    assert found[0].error[0] == pytest.approx(0, abs=1e-12)  # a common factor has no effect
     noisy = c4.copy()
     noisy[:, :, 21:] += 0.1 * np.array([-1, 2, -1])[:, None, None]
     exact = (r**2 * np.exp(-r / 6))[:21].sum() / (r * np.exp(-r / 6))[:21].sum()
-    assert coherence_lengths(noisy[None]).xi_12[0] == pytest.approx(exact, rel=1e-3)
+    assert coherence_lengths(noisy[None])[0].value[0] == pytest.approx(exact, rel=1e-3)
 
 
 def test_a_run_that_stops_ends_as_one_that_does_not(

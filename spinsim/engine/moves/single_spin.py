@@ -29,16 +29,12 @@ from spinsim.engine.moves.metropolis.unpacked import UnpackedPlan
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
+from spinsim.inputs.texts import DYNAMICS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
 from spinsim.packing import LANES, Packing
 
-CHECKERBOARD: Final = "checkerboard"  # the dynamics of the engines themselves
-DYNAMICS: Final = (
-    *(CHECKERBOARD, "typewriter", "random-sequential"),
-    *("heat-bath", "typewriter-heat-bath", "checkerboard-heat-bath"),
-)
-"""Names of dynamics; heat-bath is random-sequential."""
+CHECKERBOARD: Final = DYNAMICS[0]  # what engines do themselves
 STREAM: Final = np.uint64(rng.Stream.SINGLE_SPIN)
 
 

@@ -14,6 +14,7 @@ from spinsim.jobs import reports
 from spinsim.jobs.evolve.result import EvolveResult
 from spinsim.jobs.evolve.run import EvolvePlan
 from spinsim.jobs.evolve.settings import EvolveSettings
+from spinsim.jobs.plotting import check_begun
 
 
 def describe(plan: EvolvePlan) -> str:
@@ -28,42 +29,27 @@ def describe(plan: EvolvePlan) -> str:
 
 
 def outcome(plan: EvolvePlan, result: EvolveResult, rate: float | None) -> Report:
-    following = [f"spinsim plot {quoted(plan.path)}"]
-    rows = [*reports.facts(plan.path, result), *_numbers(result), Row(key="updates_per_ns", value=rate)]
-    return Report([*_last(result), *rows], following)
+    rows = [*_table(result), *reports.facts(plan.path, result), Row(key="updates_per_ns", value=rate)]
+    return Report(rows, [f"spinsim plot {quoted(plan.path)}"])
 
 
 def show(path: Path, result: EvolveResult) -> Report:
-    planned = len(EvolveSettings(**EvolveSettings.stored(result.config[result.job])).measured)
-    head = reports.head_of_steps(path, result, result.energy.shape[2], len(result.sweep), planned)
-    rows = [*head, Row("Protocol", note=result.config[result.job]["protocol"])]
+    settings = EvolveSettings(**EvolveSettings.stored(result.config[result.job]))
+    replicas, rows = result.energy.shape[2], len(result.sweep)
+    head = reports.head_of_steps(path, result, replicas, rows, len(settings.measured))
+    return Report([*head, Row("Protocol", note=settings.protocol), *_table(result)])
+
+
+def _table(result: EvolveResult) -> list[Row | str]:
+    """Return some of the averages as lines, and all of them for ``--json``."""
     if not len(result.sweep):
-        return Report([*rows, *_numbers(result)])
-    some = np.unique(np.linspace(0, len(result.sweep) - 1, 10).round().astype(int))
-    table = in_columns(row.at(some).cells for row in averages(result) if row.label)
-    return Report([*rows, *_last(result), *table, *_numbers(result)])
-
-
-def _last(result: EvolveResult) -> list[Row]:
-    """Return the last C(t, t_w) of each waiting time, with its error."""
-    rows = []
-    for number, waiting in enumerate(() if result.waiting is None else result.waiting.tolist()):
-        t, correlation = result.aging(number)
-        if len(t):
-            last = f"after t = {t[-1]} sweeps of t_w = {waiting}"
-            rows.append(Row("C(t, t_w)", float(correlation.value[-1]), float(correlation.error[-1]), note=last))
-    return rows
-
-
-def _numbers(result: EvolveResult) -> list[Row]:
-    """Return rows that only ``--json`` prints."""
-    averages_by_sweep = columns_of(averages(result)) if len(result.sweep) else None
-    return unprinted({"measurements": len(result.sweep), "averages": averages_by_sweep})
+        return list(unprinted({"averages": None}))
+    rows, some = averages(result), np.unique(np.linspace(0, len(result.sweep) - 1, 10).round().astype(int))
+    return [*in_columns(row.at(some).cells for row in rows if row.label), *unprinted({"averages": columns_of(rows)})]
 
 
 def columns(result: EvolveResult, by: str) -> Columns:
-    if not len(result.sweep):
-        raise InputError(f"the run of {result.model.name} has no measurement yet: there is nothing to tabulate")
+    check_begun(result.model, len(result.sweep))
     if by != "temperature":
         raise InputError(f"there is no table by {by!r} of this run: its rows are measurements, leave by out")
     return columns_of(averages(result))
@@ -71,7 +57,7 @@ def columns(result: EvolveResult, by: str) -> Columns:
 
 def averages(result: EvolveResult) -> list[Row]:
     """Return averages at each measurement as columns of a table; only columns with a label are printed."""
-    sites = result.model.sites
+    sites, staggered = result.model.sites, result.staggered_magnetization
     rows = [
         Row("sweep", result.sweep, key="sweep"),
         Row("T", result.temperature, key="temperature"),
@@ -80,13 +66,10 @@ def averages(result: EvolveResult) -> list[Row]:
         Row("<m>", *mean_of(result.magnetization / sites), key="magnetization"),
         Row("", *mean_of(np.abs(result.magnetization) / sites), key="abs_magnetization"),
     ]
-    if result.staggered_magnetization is not None:
-        of_sublattices = mean_of(np.abs(result.staggered_magnetization) / sites)
-        rows.append(Row("", *of_sublattices, key="abs_staggered_magnetization"))
+    if staggered is not None:
+        rows.append(Row("", *mean_of(np.abs(staggered) / sites), key="abs_staggered_magnetization"))
     if result.overlap_correlation is not None:
-        lengths = result.coherence_lengths
-        rows += [Row("xi_12", *lengths[:2], key="xi_12"), Row("", *lengths[2:], key="xi_23")]
-    for number, waiting in enumerate(() if result.waiting is None else result.waiting.tolist()):
-        of_pair = mean_of(result.correlation[..., number]) if result.correlation is not None else None
-        rows += [] if of_pair is None else [Row("", *of_pair, key=f"correlation_{waiting}")]
+        rows += [Row(f"xi_{k}", *xi, key=f"xi_{k}") for k, xi in zip((12, 23), result.coherence_lengths, strict=True)]
+    for number, waiting in enumerate(result.waiting.tolist()):
+        rows.append(Row(f"t_w = {waiting}", *mean_of(result.correlation[..., number]), key=f"correlation_{waiting}"))
     return rows

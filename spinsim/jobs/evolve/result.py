@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.aging import CoherenceLengths, Mean, coherence_lengths, mean_of
+from spinsim.analysis.aging import Mean, coherence_lengths, mean_of
 from spinsim.errors import MissingError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import count
@@ -68,9 +68,9 @@ class EvolveResult(SampledResult):
         best_spins: State of lowest energy met at a measurement, ``int8`` (samples, sites).
         staggered_magnetization: Sum of spins on the sublattice of site 0 minus the sum on the other, ``int64`` of the
             shape of ``magnetization``. None if the lattice is not bipartite.
-        waiting: Waiting times in sweeps, ``int64`` (waiting times,); None without any.
+        waiting: Waiting times in sweeps, ``int64`` (waiting times,).
         correlation: C(t, t_w), the average over sites of s(t_w) s(t_w + t) of each replica, (measurements, samples,
-            replicas, waiting times); NaN before t_w. None without waiting times.
+            replicas, waiting times); NaN before t_w.
         overlap_correlation: C4(r) along the longest axes, the average over sites of q(x) q(x + r), q = s s' of two
             replicas, (measurements, samples, groups, L / 2 + 1). A single sample has up to 16 groups of replicas, which
             are independent of each other; several samples have one group each. None without pairs of replicas, and
@@ -93,16 +93,16 @@ class EvolveResult(SampledResult):
     best_energy: Floats
     best_spins: npt.NDArray[np.int8] | States = when_asked()
     staggered_magnetization: npt.NDArray[np.int64] | None = None
-    waiting: npt.NDArray[np.int64] | None = None
-    correlation: Floats | None = None
+    waiting: npt.NDArray[np.int64] = default(default_factory=lambda: np.empty(0, np.int64))
+    correlation: Floats = default(default_factory=lambda: np.empty((0, 0, 0, 0)))
     overlap_correlation: Floats | None = None
     configurations: Configurations | None = None
     record: Record = default(default_factory=Record)
     measured: dict[str, npt.NDArray[Any]] = default(default_factory=dict)
 
     @cached_property
-    def coherence_lengths(self) -> CoherenceLengths:
-        """xi_12 and xi_23 with errors at each measurement, in lattice units, from ``overlap_correlation``.
+    def coherence_lengths(self) -> tuple[Mean, Mean]:
+        """Averages xi_12 and xi_23 at each measurement, in lattice units, from ``overlap_correlation``; with errors.
 
         Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34.
 
@@ -121,7 +121,7 @@ class EvolveResult(SampledResult):
         Raises:
             InputError: if the run has no such waiting time.
         """
-        if self.waiting is None or self.correlation is None or not 0 <= number < len(self.waiting):
+        if not 0 <= number < len(self.waiting):
             raise MissingError(f"the run of {self.model.name} has no waiting time number {number}: give waiting")
         later = self.sweep >= self.waiting[number]
         return self.sweep[later] - self.waiting[number], mean_of(self.correlation[later, ..., number])

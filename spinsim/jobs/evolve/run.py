@@ -70,11 +70,11 @@ class EvolveRun(ReplicaRun):
 
     def __init__(self, plan: EvolvePlan, saving: Saving, watch: Watch) -> None:
         e, model, replicas = plan.config.evolve, plan.model, plan.config.run.number_of_replicas
-        self._stages, self._times, self._waiting = e.stages, e.measured.tolist(), e.waiting_times
-        check_temperatures([t for stage in e.stages for t in stage.temperature], model.energy_scale, zero=True)
+        self._legs, self._times, self._waiting = e.legs, e.measured.tolist(), e.waiting_times
+        check_temperatures([leg.temperature for leg in e.legs], model.energy_scale, zero=True)
         super().__init__(plan, saving, watch, _engine_of(plan))
         check_run(model, replicas, self._times[-1], self.engine.colours)
-        cast("InField", self.engine).check(max((h for stage in e.stages for h in stage.field), key=abs))
+        cast("InField", self.engine).check(max((leg.field for leg in e.legs), key=abs))
         groups = min(_GROUPS, replicas // 2) if model.samples == 1 else min(1, replicas // 2)
         self._groups = groups if has_grid(model) else 0
         lattice, reference = model.embedding, (len(self._waiting), model.samples, replicas, -(-model.sites // 8))
@@ -92,7 +92,7 @@ class EvolveRun(ReplicaRun):
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self.begin(may_go_on=False)
         left = self._times[recording.rows :]
-        for leg in evolving(self.engine, self._stages, left, self.watch.on_updates, self.saving.due):
+        for leg in evolving(self.engine, self._legs, left, self.watch.on_updates, self.saving.due):
             yield None if leg is None else self._row(recording.rows, leg)
 
     def _row(self, step: int, leg: Leg) -> FileRow:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from spinsim.errors import InputError
+from spinsim.inputs.texts import DYNAMICS
 from spinsim.settings import shared
 from spinsim.settings.config import Config, table
 from spinsim.settings.setting import GRID, Table, setting
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spinsim.sampling.evolving import Stage
+    from spinsim.sampling.evolving import Leg
 
 
 @dataclass(frozen=True)
@@ -48,23 +49,20 @@ class EvolveSettings(Table):
     dynamics: str = setting(
         "checkerboard",
         "Order and acceptance of single-spin flips; heat-bath is in random order",
-        choices=(
-            *("checkerboard", "typewriter", "random-sequential"),
-            *("heat-bath", "typewriter-heat-bath", "checkerboard-heat-bath"),
-        ),
+        choices=DYNAMICS,
     )
     zero_acceptance: float = shared.zero_acceptance()
     measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
-        last = sum(stage.sweeps for stage in self.stages)
+        last = self.legs[-1].stop
         for waiting in self.waiting_times:
             if waiting > last:
                 raise InputError(f"waiting {waiting} is beyond the {last} sweeps of the protocol: give a smaller one")
         _ = self.measured
 
     @cached_property
-    def stages(self) -> list[Stage]:
+    def legs(self) -> list[Leg]:
         from spinsim.sampling.evolving import read_protocol
 
         return read_protocol(self.protocol)
@@ -78,7 +76,7 @@ class EvolveSettings(Table):
         """Sweeps after which replicas are measured."""
         from spinsim.sampling.evolving import measuring_times
 
-        return measuring_times(self.stages, self.waiting_times, _sweeps("times", self.times) if self.times else None)
+        return measuring_times(self.legs, self.waiting_times, _sweeps("times", self.times) if self.times else None)
 
 
 def _sweeps(name: str, text: str) -> npt.NDArray[np.int64]:
