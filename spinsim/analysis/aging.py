@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from spinsim.analysis.jackknife import jackknife, standard_error
-from spinsim.analysis.runs import Array
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array
 
 _SIGNAL: Final = 3.0  # C4(r) in units of its error below which the integrals end
 
@@ -16,14 +16,14 @@ class Mean(NamedTuple):
     """Averages at each measurement."""
 
     value: Array
-    error: Array  # standard error; NaN if there is a single sample of a single replica
+    error: Array  # standard error; NaN from fewer than four samples, or fewer than four replicas of a single one
 
 
 def mean_of(values: Array) -> Mean:
     """Return the averages of values (measurements, samples, replicas, ...) over samples and replicas."""
     each = _independent(values)
-    alone = np.full(each[:, 0].shape, np.nan)
-    return Mean(each.mean(axis=1), standard_error(each, axis=1) if each.shape[1] > 1 else alone)
+    unknown = np.full(each[:, 0].shape, np.nan)
+    return Mean(each.mean(axis=1), standard_error(each, axis=1) if each.shape[1] >= FEWEST_FOR_ERRORS else unknown)
 
 
 def _independent(values: Array) -> Array:
@@ -50,5 +50,6 @@ def coherence_lengths(correlation: Array) -> tuple[Mean, Mean]:
                          for k in range(2)])  # fmt: skip
 
     value = lengths(mean.value)
-    error = jackknife(lengths, np.swapaxes(each, 0, 1)).error if each.shape[1] > 1 else np.full(value.shape, np.nan)
+    known = each.shape[1] >= FEWEST_FOR_ERRORS
+    error = jackknife(lengths, np.swapaxes(each, 0, 1)).error if known else np.full(value.shape, np.nan)
     return Mean(value[0], error[0]), Mean(value[1], error[1])

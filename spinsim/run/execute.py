@@ -110,6 +110,9 @@ class ReplicaRun(Run):
         best = arrays_of_best(self.best.energy, self.best.spins)
         return self.engine.snapshot() | {path: array.copy() for path, array in best.items()}
 
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        return arrays_of_best(self.best.energy, self.best.spins), None
+
     def restore(self, saved: Arrays) -> None:
         check_stored_state(self.plan.path, saved, self.state())
         self.set_state(saved)

@@ -118,14 +118,14 @@ def test_a_single_sample_has_independent_groups_of_replicas() -> None:
 
 def test_coherence_lengths_of_known_correlations() -> None:
     """Of exp(-r / xi) the integrals are k! xi^(k + 1), so that xi_12 = 2 xi and xi_23 = 3 xi."""
-    r, noise = np.arange(200), 1 + 1e-3 * np.array([-1, 0, 1])
+    r, noise = np.arange(200), 1 + 1e-3 * np.array([-1, 0, 1, 0])
     c4 = np.exp(-r / 6.0) * noise[:, None, None]
     found = coherence_lengths(c4[None])
     assert found[0].value[0] == pytest.approx(12, rel=3e-3)
     assert found[1].value[0] == pytest.approx(18, rel=3e-3)
     assert found[0].error[0] == pytest.approx(0, abs=1e-12)  # a common factor has no effect
     noisy = c4.copy()
-    noisy[:, :, 21:] += 0.1 * np.array([-1, 2, -1])[:, None, None]
+    noisy[:, :, 21:] += 0.1 * np.array([-1, 2, -1, 0])[:, None, None]
     exact = (r**2 * np.exp(-r / 6))[:21].sum() / (r * np.exp(-r / 6))[:21].sum()
     assert coherence_lengths(noisy[None])[0].value[0] == pytest.approx(exact, rel=1e-3)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,10 @@ from spinsim.engine.moves.exchange import HALVES, TWO_64
 from spinsim.engine.moves.metropolis.unpacked import UnpackedPlan
 from spinsim.engine.moves.move import Batch, Moment
 from spinsim.errors import InputError
-from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import DYNAMICS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
-from spinsim.packing import LANES, Packing
+from spinsim.packing import LANES
 
 CHECKERBOARD: Final = DYNAMICS[0]  # what engines do themselves
 STREAM: Final = np.uint64(rng.Stream.SINGLE_SPIN)
@@ -71,28 +70,14 @@ def sweep_once(  # type: ignore[no-untyped-def]
                 spin[i] = -spin[i]
 
 
-@public
 @dataclass(frozen=True)
 class SingleSpin:
-    """A sweep of single-spin flips by the dynamics of a name, as a move.
+    """A sweep of single-spin flips by the dynamics of a name, as a move; InputError for an unknown name."""
 
-    Attributes:
-        name: ``typewriter``, ``random-sequential``, ``heat-bath`` (in random order), ``typewriter-heat-bath`` or
-            ``checkerboard-heat-bath``; ``checkerboard`` is what engines do themselves.
-        zero_acceptance: Acceptance of flips that cost no energy; in a heat bath it is 1/2.
-        rng_rounds: Philox rounds, 10 or 7.
-        threads: CPU threads, None for all.
-
-    Raises:
-        InputError: for an unknown name.
-    """
-
-    fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {}
-
-    name: str
-    zero_acceptance: float = ZERO_ACCEPTANCE
+    name: str  # one of ``DYNAMICS``
+    zero_acceptance: float = ZERO_ACCEPTANCE  # of flips that cost nothing; in a heat bath it is 1/2
     rng_rounds: int = rng.ROUNDS
-    threads: int | None = None
+    threads: int | None = None  # of the CPU, None for all
 
     def __post_init__(self) -> None:
         check_zero_acceptance(self.zero_acceptance)

@@ -23,15 +23,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.numbers import as_text
 from spinsim.inputs.texts import count, seeds_of
-from spinsim.jobs.anneal.result import (
-    ANNEALS,
-    OF_ANNEALS,
-    STATES,
-    AnnealResult,
-    Anneals,
-    anneal_contents,
-    recorded,
-)
+from spinsim.jobs.anneal.result import ANNEALS, OF_ANNEALS, STATES, AnnealResult, Anneals, anneal_contents, recorded
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import run_of_call, start_of_call
 from spinsim.machine.memory import require

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as default
 from functools import cached_property, partial
@@ -42,13 +42,12 @@ _SERIES: Final = (
 )
 
 
-def contents_of(lengths: Mapping[str, int], parts: Collection[str], waiting: npt.NDArray[np.int64]) -> Record:
-    """Return an empty record; ``parts`` names the series beyond those that every run has."""
-    always = ("sweep", "temperature", "field", "energy", "magnetization")
-    series = [one for one in _SERIES if one.name in (*always, *parts)]
+def contents_of(lengths: Mapping[str, int], is_bipartite: bool, waiting: npt.NDArray[np.int64]) -> Record:
+    """Return an empty record, without series of which an axis in ``lengths`` has length 0."""
+    series = [one for one in _SERIES if all(lengths.get(axis, 1) for axis in one.axes)]
+    series = [one for one in series if is_bipartite or one.name != "staggered_magnetization"]
     times = Array(waiting, ("waiting",), "sweeps before each reference configuration", "sweeps")
-    arrays = {"waiting": times} if len(waiting) else {}
-    return Record({}, {}, {MEASUREMENTS: group_of(series, lengths, arrays)})
+    return Record({}, {}, {MEASUREMENTS: group_of(series, lengths, {"waiting": times} if len(waiting) else {})})
 
 
 @public

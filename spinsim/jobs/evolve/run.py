@@ -33,8 +33,7 @@ from spinsim.run.plan import Plan, Saving, Watch, build_model, dynamics_of
 from spinsim.run.recording import Recording
 from spinsim.sampling import InField
 from spinsim.sampling.evolving import Leg, evolving
-from spinsim.sampling.measure import measure as measured_now
-from spinsim.sampling.measure import present_bits, present_spins
+from spinsim.sampling.measure import measure, present_bits, present_spins
 from spinsim.store.contents import Arrays
 
 _GROUPS: Final = 16  # most groups of replicas of a single sample, whose overlaps are averaged each for itself
@@ -66,7 +65,7 @@ class EvolvePlan(Plan[Evolve]):
 
 
 class EvolveRun(ReplicaRun):
-    """A run out of equilibrium under way; its state follows from the number of sweeps done."""
+    """A run out of equilibrium under way."""
 
     def __init__(self, plan: EvolvePlan, saving: Saving, watch: Watch) -> None:
         e, model, replicas = plan.config.evolve, plan.model, plan.config.run.number_of_replicas
@@ -77,14 +76,12 @@ class EvolveRun(ReplicaRun):
         cast("InField", self.engine).check(max((leg.field for leg in e.legs), key=abs))
         groups = min(_GROUPS, replicas // 2) if model.samples == 1 else min(1, replicas // 2)
         self._groups = groups if has_grid(model) else 0
-        lattice, reference = model.embedding, (len(self._waiting), model.samples, replicas, -(-model.sites // 8))
+        self._sides = np.array(model.embedding.shape if model.embedding is not None else [0])
+        reference = len(self._waiting), model.samples, replicas, -(-model.sites // 8)
         require(float(np.prod(reference, dtype=np.float64)), "the configurations at all waiting times")
         self._reference: Bits = np.zeros(reference, np.uint8)
-        parts = {"staggered_magnetization": model.is_bipartite, "correlation": len(self._waiting)}
-        parts |= {"overlap_correlation": self._groups}
         lengths = {"sample": model.samples, "replica": replicas, "waiting": len(self._waiting), "group": self._groups}
-        lengths["distance"] = max(lattice.shape) // 2 + 1 if lattice is not None else 0
-        contents = contents_of(lengths, [name for name, there in parts.items() if there], self._waiting)
+        contents = contents_of(lengths | {"distance": max(self._sides) // 2 + 1}, model.is_bipartite, self._waiting)
         own = functions_of(e.measure, plan.measure)
         self._own = OwnObservables(own, cast("Engine", self.engine), REPLICAS, seed=plan.config.run.seed)
         self.set_contents(self._own.in_contents(contents))
@@ -96,14 +93,13 @@ class EvolveRun(ReplicaRun):
             yield None if leg is None else self._row(recording.rows, leg)
 
     def _row(self, step: int, leg: Leg) -> FileRow:
-        measured, spins, model = measured_now(self.engine), present_spins(self.engine), self.engine.model
+        measured, spins, model = measure(self.engine), present_spins(self.engine), self.engine.model
         self.keep_lowest(measured, leg.field)
         bits_now = present_bits(self.engine)
         bits = np.stack([bits_now(k) for k in range(model.samples)])
         self._reference[self._waiting == self._times[step]] = bits
-        row: dict[str, Any] = {"step": step, "sweep": self._times[step], **measured._asdict()}
-        row |= {"temperature": leg.temperature, "field": leg.field}
-        row |= {"correlation": self._correlation(bits, self._times[step])} if len(self._waiting) else {}
+        row: dict[str, Any] = {"step": step, "sweep": self._times[step], **leg._asdict(), **measured._asdict()}
+        row["correlation"] = self._correlation(bits, self._times[step])
         row |= {"overlap_correlation": self._overlap_correlation(bits)} if self._groups else {}
         beta = float(inverse(leg.temperature, model.quantum))
         return self.with_spins(row | self._own.row(spins, step, beta=beta, model=model), spins)
@@ -111,36 +107,27 @@ class EvolveRun(ReplicaRun):
     def _correlation(self, bits: Bits, now: int) -> npt.NDArray[np.float64]:
         """Return C(t, t_w) of each replica, (samples, replicas, waiting times)."""
         found = np.full((*bits.shape[:2], len(self._waiting)), np.nan)
-        for k, waiting in enumerate(self._waiting):
-            if waiting <= now:
-                unequal = spins_up(bits ^ self._reference[k])
-                found[..., k] = 1 - 2 * unequal / self.engine.model.sites
+        for k in np.flatnonzero(self._waiting <= now):
+            found[..., k] = 1 - 2 * spins_up(bits ^ self._reference[k]) / self.engine.model.sites
         return found
 
     def _overlap_correlation(self, bits: Bits) -> npt.NDArray[np.float64]:
         """Return C4(r) of each group of replicas, averaged over its pairs and the longest axes."""
         model, xp = self.engine.model, module_of(self.engine.device_name)
-        assert model.embedding is not None  # noqa: S101  (there are groups)
-        sides = np.array(model.embedding.shape)
-        each = self.engine.replicas // self._groups
-        found = []
+        each, found = self.engine.replicas // self._groups, []
         for of_sample in bits[:, : each * self._groups].reshape(-1, self._groups, each, bits.shape[-1]):
             spins = spins_of(of_sample, model.sites, xp)
             c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp)).mean(axis=1)
-            found.append(c4[:, sides == sides.max()].mean(axis=1))
+            found.append(c4[:, self._sides == self._sides.max()].mean(axis=1))
         values = xp.stack(found)
         return np.asarray(values.get() if hasattr(values, "get") else values)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return super().state() | ({_REFERENCE: self._reference.copy()} if len(self._waiting) else {})
+        return super().state() | {_REFERENCE: self._reference.copy()}
 
     def set_state(self, saved: Arrays) -> None:
         super().set_state(saved)
-        if len(self._waiting):
-            self._reference[...] = saved[_REFERENCE]
-
-    def ended(self) -> tuple[Arrays, Arrays | None]:
-        return {path: array for path, array in super().state().items() if "/" in path}, None
+        self._reference[...] = saved[_REFERENCE]
 
 
 def _engine_of(plan: EvolvePlan) -> Any:
@@ -148,10 +135,9 @@ def _engine_of(plan: EvolvePlan) -> Any:
     run, e = plan.config.run, plan.config.evolve
     dynamics = dynamics_of(plan, e.start, e.zero_acceptance)
     make = partial(create_engine, replicas=run.number_of_replicas, device=plan.device, threads=run.threads)
-    engine = InField(
-        make(plan.model, dynamics=dynamics, start=plan.start), partial(make, dynamics=replace(dynamics, start="up"))
-    )
-    return in_order(engine, e.dynamics, dynamics, run.threads)
+    engine = make(plan.model, dynamics=dynamics, start=plan.start)
+    in_field = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
+    return in_order(in_field, e.dynamics, dynamics, run.threads)
 
 
 @public

@@ -47,19 +47,15 @@ class EvolveSettings(Table):
         numbers=GRID,
     )
     dynamics: str = setting(
-        "checkerboard",
-        "Order and acceptance of single-spin flips; heat-bath is in random order",
-        choices=DYNAMICS,
+        "checkerboard", "Order and acceptance of single-spin flips; heat-bath is in random order", choices=DYNAMICS
     )
     zero_acceptance: float = shared.zero_acceptance()
     measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
-        last = self.legs[-1].stop
-        for waiting in self.waiting_times:
-            if waiting > last:
-                raise InputError(f"waiting {waiting} is beyond the {last} sweeps of the protocol: give a smaller one")
-        _ = self.measured
+        last, waiting = int(self.measured[-1]), self.waiting_times
+        if (waiting > last).any():
+            raise InputError(f"waiting {waiting.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
 
     @cached_property
     def legs(self) -> list[Leg]:
