@@ -106,7 +106,8 @@ class Move(Protocol):
     A move with its own kernels also has an attribute ``fast_paths``. It maps the layout of the spins and ``cpu`` or
     ``cuda`` to the name of a module, or ``module:function``. That function, by default ``fast_path``, makes a
     ``FastPath``, or None, from the model, the replicas, the number of the first sample in the whole run and the
-    ``CpuParts`` or ``CudaParts`` of an engine. ``apply`` is the plain path of all other layouts, and the reference for
+    ``CpuParts`` or ``CudaParts`` of an engine. A function of the name ``of_move`` takes the move before these, and the
+    move is hashable. ``apply`` is the plain path of all other layouts, and the reference for
     tests of fast paths.
 
     Attributes:
@@ -135,17 +136,19 @@ class FastPaths:
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
-        self._made: dict[tuple[str, str], FastPath | None] = {}
+        self._made: dict[Any, FastPath | None] = {}
 
     def of(self, move: Move) -> FastPath | None:
         """Return the fast path of a move; None if it has none for this engine."""
         path = modules_of(move).get((self._packing, self._device))
         if path is None:
             return None
-        if (path, move.name) not in self._made:
+        of_move = path.endswith(":of_move")
+        key = path, move if of_move else move.name
+        if key not in self._made:
             make = resolve_name(path if ":" in path else f"{path}:fast_path")
-            self._made[path, move.name] = make(*self._given)
-        return self._made[path, move.name]
+            self._made[key] = make(*([move] if of_move else []), *self._given)
+        return self._made[key]
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:

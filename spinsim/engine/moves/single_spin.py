@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,10 @@ from spinsim.errors import InputError
 from spinsim.inputs.texts import DYNAMICS
 from spinsim.machine.compiled import kernel, part
 from spinsim.machine.threads import Threads
-from spinsim.packing import LANES
+from spinsim.packing import LANES, Packing
 
 CHECKERBOARD: Final = DYNAMICS[0]  # what engines do themselves
+HEAT_BATH: Final = "heat-bath"
 STREAM: Final = np.uint64(rng.Stream.SINGLE_SPIN)
 
 
@@ -74,6 +75,11 @@ def sweep_once(  # type: ignore[no-untyped-def]
 class SingleSpin:
     """A sweep of single-spin flips by the dynamics of a name, as a move; InputError for an unknown name."""
 
+    fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {
+        (layout, "cuda"): f"{__name__}_cuda:of_move"
+        for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
+    }
+
     name: str  # one of ``DYNAMICS``
     zero_acceptance: float = ZERO_ACCEPTANCE  # of flips that cost nothing; in a heat bath it is 1/2
     rng_rounds: int = rng.ROUNDS
@@ -87,11 +93,11 @@ class SingleSpin:
     def order_of(self, plan: UnpackedPlan) -> npt.NDArray[np.uint32]:
         """Return the order in which sites are visited; empty if they are drawn."""
         by_name = {"typewriter": np.arange(plan.order.size, dtype=np.uint32), CHECKERBOARD: plan.order}
-        return by_name.get(self.name.removesuffix("-heat-bath"), np.empty(0, np.uint32))
+        return by_name.get(self.name.removesuffix(f"-{HEAT_BATH}"), np.empty(0, np.uint32))
 
     def apply(self, batch: Batch) -> None:
         plan, pool = batch.model.once(UnpackedPlan), Threads(self.threads)
-        key, order, heat_bath = rng.split_seed(batch.seed), self.order_of(plan), self.name.endswith("heat-bath")
+        key, order, heat_bath = rng.split_seed(batch.seed), self.order_of(plan), self.name.endswith(HEAT_BATH)
         double_beta = 2.0 * batch.model.quantum * batch.beta
 
         def sweep(sample: int, block: int) -> None:

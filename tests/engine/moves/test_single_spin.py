@@ -88,12 +88,12 @@ def oracle(model: ss.Ising, spins: npt.NDArray[np.int8], name: str, sweep: int, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_spins_are_those_of_an_oracle(name: str) -> None:
+def test_spins_are_those_of_an_oracle(name: str, device: str) -> None:
     for model in (
         ss.EdwardsAnderson(ss.square(3, 4), samples=2, seed=2, couplings="gaussian", field=0.5),
         ss.EdwardsAnderson(ss.cubic(2), samples=2, seed=2),
     ):
-        own = ss.Simulation(model, 1 / BETA, 130, seed=9, zero_acceptance=ZERO, dynamics=name, device="cpu", threads=2)
+        own = ss.Simulation(model, 1 / BETA, 130, seed=9, zero_acceptance=ZERO, dynamics=name, device=device, threads=2)
         spins = own.spins()
         own.sweep(2)
         for sweep in range(2):
