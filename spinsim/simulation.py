@@ -51,9 +51,8 @@ class Simulation(Described):
         threads: CPU threads, None for all. The result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
-        dynamics: Order and acceptance of flips: ``checkerboard``, ``typewriter``,
-            ``random-sequential``, ``heat-bath`` (in random order), ``typewriter-heat-bath`` or
-            ``checkerboard-heat-bath``. Replicas of the others have one temperature.
+        dynamics: Order and acceptance of flips, by a name as in ``ss.evolve``. Dynamics other than
+            ``checkerboard`` take one temperature for all replicas.
 
     Attributes:
         model: Model that is simulated, in the present field.
@@ -225,15 +224,10 @@ class Simulation(Described):
         return configurations
 
     def batch(self) -> Batch:
-        """Return all configurations as the batch that the functions of ``spinsim.observables`` take.
-
-        Raises:
-            InputError: if they do not fit in memory.
-        """
-        xp, spins = module_of(self._engine.device_name), self.spins()
-        beta = inverse(self._temperature, self._engine.model.quantum)
+        """Return all configurations as the batch that the functions of ``spinsim.observables`` take."""
+        xp, beta = module_of(self._engine.device_name), inverse(self._temperature, self._engine.model.quantum)
         axes = "sample", "replica", "site"
-        return Batch(xp.asarray(spins), axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
+        return Batch(xp.asarray(self.spins()), axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
         """Replace the configurations, for example after a custom move. The random numbers continue.

@@ -35,21 +35,17 @@ def coherence_lengths(correlation: Array) -> tuple[Mean, Mean]:
     """Return xi_12 and xi_23 in lattice units; xi_{k,k+1} = I_{k+1} / I_k with I_k the sum over r of r^k C4(r).
 
     ``correlation`` is C4, (measurements, samples, groups, distances). The sums end before the first r at which the
-    average C4(r) is below three times its error; the tail beyond is not extrapolated. Lengths are NaN if only r = 1
-    is left.
-
-    Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34.
+    average C4(r) is below three times its error; lengths are NaN if only r = 1 is left. Source: F. Belletti et al.
+    (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34, without their extrapolation of the tail.
     """
     each, r, mean = _independent(correlation), np.arange(correlation.shape[-1], dtype=np.float64), mean_of(correlation)
     used = np.cumsum(mean.value <= np.nan_to_num(_SIGNAL * mean.error), axis=1) == 0
 
     def lengths(c4: Array) -> Array:
-        integrals = [np.where(used, c4 * r**k, 0.0).sum(axis=1) for k in (1, 2, 3)]
-        enough = used[:, 1:].sum(axis=1) > 1
-        return np.stack([np.divide(integrals[k + 1], integrals[k], out=np.full(len(c4), np.nan), where=enough)
-                         for k in range(2)])  # fmt: skip
+        first, second, third = (np.where(used, c4 * r**k, 0.0).sum(axis=1) for k in (1, 2, 3))
+        enough = np.where(used[:, 2:3].any(axis=1), 1.0, np.nan)
+        return np.stack([second / (enough * first), third / (enough * second)])
 
-    value = lengths(mean.value)
-    known = each.shape[1] >= FEWEST_FOR_ERRORS
+    value, known = lengths(mean.value), each.shape[1] >= FEWEST_FOR_ERRORS
     error = jackknife(lengths, np.swapaxes(each, 0, 1)).error if known else np.full(value.shape, np.nan)
     return Mean(value[0], error[0]), Mean(value[1], error[1])

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from spinsim.analysis.tables import Columns, Report
     from spinsim.model.ising import Ising
     from spinsim.record import Record
-    from spinsim.run.plan import Plan
-    from spinsim.settings.config import Config
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 
@@ -89,28 +87,25 @@ class Job:
         return resolve_name(f"{FOLDERS[self.name]}.{name}")
 
     @property
-    def config(self) -> type[Config]:
-        """Class of the job's configurations: ``Anneal`` of ``settings.py`` for a job named anneal."""
-        config: type[Config] = self._of_folder(f"settings:{self.name.capitalize()}")
-        return config
+    def config(self) -> Any:
+        """Class of the job's configurations (a ``Config``): ``Anneal`` of ``settings.py`` for a job named anneal."""
+        return self._of_folder(f"settings:{self.name.capitalize()}")
 
     @property
-    def plan_type(self) -> type[Plan[Any]]:
-        """Class of the job's plans: ``AnnealPlan`` of ``run.py`` for a job named anneal."""
-        plan: type[Plan[Any]] = self._of_folder(f"run:{self.name.capitalize()}Plan")
-        return plan
+    def plan_type(self) -> Any:
+        """Class of the job's plans (a ``Plan``): ``AnnealPlan`` of ``run.py`` for a job named anneal."""
+        return self._of_folder(f"run:{self.name.capitalize()}Plan")
 
     def read(self, record: Record, model: Ising) -> Any:
         """Return the ``Result`` of a run from its record and its model."""
         return self._of_folder(f"{self.reads_in}:read")(record, model)
 
     @property
-    def report(self) -> Reports:
-        """Module with the reports of the job's runs."""
-        reports: Reports = self._of_folder("report")
-        return reports
+    def report(self) -> Any:
+        """Module with the ``Reports`` of the job's runs."""
+        return self._of_folder("report")
 
-    def plan(self, config: Any) -> Plan[Any]:
+    def plan(self, config: Any) -> Any:
         return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
@@ -165,11 +160,10 @@ class Job:
 
         return Report()
 
-    def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
-        """Return functions that draw the possible figures of one or several runs, by the figures' names."""
+    def draw(self, results: Sequence[Any], wanted: Drawing) -> Any:
+        """Return functions that draw the possible figures of one or several runs, by name (a ``Draw``)."""
         if self.figures.names:
-            figures: Draw = self._of_folder("figures:draw")(results, wanted)
-            return figures
+            return self._of_folder("figures:draw")(results, wanted)
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.given import set_spins
-from spinsim.result import Result, result_of
+from spinsim.result import result_of
 from spinsim.sampling import InField
-from spinsim.sampling.measure import measure
+from spinsim.sampling.measure import Measurement, measure
 from spinsim.saved import saved_of
 from spinsim.store.contents import MEASUREMENTS, has_rows
 from spinsim.store.files import CONFIGURATIONS
 
-OneResult = TypeVar("OneResult", bound=Result)
 
-
-def with_rows(result: OneResult, which: Any) -> OneResult:
+def with_rows(result: Any, which: Any) -> Any:
     """Return a run with only some of its rows, by numbers or a slice, and without configurations."""
     group = result.record.group(MEASUREMENTS)
     rows = {name: one.values[which] for name, one in group.arrays.items() if has_rows(one)}
     some = result.record.replaced({f"{MEASUREMENTS}/{name}": values for name, values in rows.items()})
     some.groups.pop(CONFIGURATIONS, None)
-    return cast("OneResult", result_of(result.job, some, result.model))
+    return result_of(result.job, some, result.model)
 
 
 def recounted(result: Any, device: str, threads: int | None) -> Any:
@@ -38,9 +36,6 @@ def recounted(result: Any, device: str, threads: int | None) -> Any:
             engine.set_field(float(result.field[row]))
         set_spins(engine, configurations.row(number))
         measured.append(measure(engine))
-    energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
-    counted = {"energy": energy, "magnetization": magnetization}
-    if result.staggered_magnetization is not None:
-        counted["staggered_magnetization"] = staggered
-    values = {f"{MEASUREMENTS}/{name}": array for name, array in counted.items()}
+    counted = zip(Measurement._fields, map(np.stack, zip(*measured, strict=True)), strict=True)
+    values = {f"{MEASUREMENTS}/{name}": array for name, array in counted if getattr(result, name) is not None}
     return result_of(result.job, with_rows(result, rows).record.replaced(values), result.model)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
@@ -15,13 +17,12 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures, inverse
 from spinsim.errors import InputError
-from spinsim.inputs.numbers import linear
+from spinsim.inputs.numbers import linear, read_grid
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, updates_a_sweep
 
-RAMP_STEPS: Final = 1000
-"""Most steps of a ramp: each step makes new acceptance thresholds and, of a field, a new engine."""
+RAMP_STEPS: Final = 1000  # most steps of a ramp: each makes new acceptance thresholds and, of a field, a new engine
 MOST_SWEEPS: Final = 10**12
-_SUCH_AS: Final = "write stages such as 'T=0.7 for 1000; T=2:0.5 h=0.1 for 500'"
+_STAGE: Final = re.compile(r"T=([^\s:]+)(?::(\S+))?(?:\s+h=([^\s:]+)(?::(\S+))?)?\s+for\s+(\S+)")
 
 
 class Leg(NamedTuple):
@@ -40,49 +41,60 @@ def read_protocol(text: str) -> list[Leg]:
         InputError: for a stage that cannot be read, temperatures below 0, and too few or too many sweeps.
     """
     legs: list[Leg] = []
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        named, _, length = part.rpartition(" for ")
-        pairs = [one.partition("=") for one in named.split()]
-        values = {name: number for name, _, number in pairs}
-        if len(values) < len(pairs) or not {"T"} <= values.keys() <= {"T", "h"}:
-            raise InputError(f"stage {part!r} of the protocol has no T, or something besides T and h: {_SUCH_AS}")
-        try:
-            temperature, field = _ends(values["T"]), _ends(values.get("h", repr(legs[-1].field if legs else 0.0)))
-            sweeps = float(length)
-        except ValueError as error:
-            raise InputError(f"stage {part!r} of the protocol cannot be read: {_SUCH_AS}") from error
-        check_temperatures(temperature, zero=True)
-        if not np.isfinite(field).all():
-            raise InputError(f"stage {part!r} of the protocol has a field that is not finite: {_SUCH_AS}")
-        if not (1 <= sweeps <= MOST_SWEEPS and sweeps == round(sweeps)):
-            raise InputError(f"stage {part!r} of the protocol has {sweeps:g} sweeps: give a whole number up to 10^12")
-        changes = temperature[0] != temperature[1] or field[0] != field[1]
-        start, steps = legs[-1].stop if legs else 0, min(int(sweeps), RAMP_STEPS) if changes else 1
-        for k, (t, h) in enumerate(zip(linear(*temperature, steps), linear(*field, steps), strict=True), 1):
-            legs.append(Leg(start + int(sweeps) * k // steps, float(t), float(h), k == steps))
+    for part in filter(None, map(str.strip, text.split(";"))):
+        match, start, field = _STAGE.fullmatch(part), legs[-1].stop if legs else 0, legs[-1].field if legs else 0.0
+        t, t_end, h, h_end, length = map(_number, match.groups() if match else [""] * 5)
+        t_end, h = t if t_end is None else t_end, field if h is None else h
+        h_end = h if h_end is None else h_end
+        if not np.isfinite([t, t_end, h, h_end]).all() or not 1 <= length <= MOST_SWEEPS or length % 1:
+            such = "write stages such as 'T=0.7 for 1000; T=2:0.5 h=0.1 for 500'"
+            raise InputError(f"stage {part!r} of the protocol cannot be read: {such}, of up to 10^12 sweeps")
+        check_temperatures([t, t_end], zero=True)
+        steps = min(int(length), RAMP_STEPS) if (t, h) != (t_end, h_end) else 1
+        for k, (now, in_field) in enumerate(zip(linear(t, t_end, steps), linear(h, h_end, steps), strict=True), 1):
+            legs.append(Leg(start + int(length) * k // steps, float(now), float(in_field), k == steps))
     if not legs or legs[-1].stop > MOST_SWEEPS:
-        raise InputError(f"protocol {text!r} has no sweep, or more than 10^12: {_SUCH_AS}")
+        raise InputError(f"protocol {text!r} has no stage, or more than 10^12 sweeps: give such as 'T=0.7 for 1000'")
     return legs
 
 
-def _ends(text: str) -> tuple[float, float]:
-    first, _, last = text.partition(":")
-    return float(first), float(last or first)
+def _number(text: str | None) -> Any:
+    """Return a number, NaN for another text and None for none."""
+    with contextlib.suppress(ValueError):
+        return None if text is None else float(text)
+    return np.nan
 
 
-def measuring_times(
-    legs: Sequence[Leg], waiting: npt.NDArray[np.int64], times: npt.NDArray[np.int64] | None
-) -> npt.NDArray[np.int64]:
-    """Return the sweeps, from 0 on, after which replicas are measured.
+class Schedule(NamedTuple):
+    """When conditions change, configurations are kept and replicas are measured, in sweeps from the beginning."""
 
-    These are ``times`` after the beginning of each stage and after each waiting time, and the ends of all of them.
-    By default there are eight per decade. All are even, because a spin in no local field flips at nearly every sweep.
+    legs: list[Leg]
+    waiting: npt.NDArray[np.int64]  # waiting times, (waiting times,)
+    measured: npt.NDArray[np.int64]  # from 0 to the end of the protocol, (measurements,)
+
+
+def read_schedule(protocol: str, waiting: str | None, times: str | None) -> Schedule:
+    """Return the schedule of a protocol, with measurements ``times`` after its stages begin and waiting times end.
+
+    By default there are eight per decade, even numbers, because a spin in no local field flips at nearly every sweep.
     """
-    if times is None:
-        times = 2 * np.unique(np.rint(10 ** (np.arange(8 * np.log10(legs[-1].stop) + 1) / 8) / 2)).astype(np.int64)
-    origins = np.concatenate([[0], [leg.stop for leg in legs if leg.is_last], waiting])
-    found = np.unique(np.concatenate([origins, np.add.outer(origins, times).ravel()])).astype(np.int64)
-    return found[found <= legs[-1].stop]
+    legs, kept = read_protocol(protocol), _sweeps("waiting", waiting)
+    last = legs[-1].stop
+    if (kept > last).any():
+        raise InputError(f"waiting {kept.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
+    usual = 2 * np.unique(np.rint(10 ** (np.arange(8 * np.log10(last) + 1) / 8) / 2)).astype(np.int64)
+    origins = np.concatenate([[0], [leg.stop for leg in legs if leg.is_last], kept]).astype(np.int64)
+    later = np.add.outer(origins, usual if times is None else _sweeps("times", times)).ravel()
+    measured = np.unique(np.concatenate([origins, later]))
+    return Schedule(legs, kept, measured[measured <= last])
+
+
+def _sweeps(name: str, text: str | None) -> npt.NDArray[np.int64]:
+    """Return the different numbers of sweeps in a text, each rounded, from the smallest."""
+    values = np.empty(0) if text is None else read_grid(name, text, any_sign=True)
+    if (values < 0).any() or (values > MOST_SWEEPS).any():
+        raise InputError(f"{name} {text!r} is not all from 0 to 10^12 sweeps: give numbers such as 10,100,1000")
+    return np.unique(np.rint(values)).astype(np.int64)
 
 
 def evolving(
@@ -90,12 +102,8 @@ def evolving(
 ) -> Iterator[Leg | None]:
     """Take replicas through the rest of a protocol; yield the present leg at each of ``times``, and None at pauses.
 
-    Args:
-        engine: An ``InField``, in its initial state or restored to a state of such a run; changed in place.
-        legs: All legs of the protocol.
-        times: Numbers of sweeps from the beginning of the protocol, rising, not below those done.
-        on_updates: Called at intervals with the number of spin updates since the last call; first with 0.
-        pause: Called at intervals; if it returns True, None is yielded, and the engine may then be saved.
+    ``engine`` acts as an ``InField``. ``times`` are sweeps from the beginning of the protocol, rising, not below those
+    done. ``on_updates`` and ``pause`` are as in ``annealing``.
     """
     stops, updates, portions = [leg.stop for leg in legs], updates_a_sweep(engine), Portions(engine)
     done, present = engine.half_sweep // engine.colours, None

@@ -14,7 +14,7 @@ from harness import at_row, contents, interrupt, one_sentence, run
 import spinsim as ss
 from spinsim.acceptance import acceptance, inverse
 from spinsim.analysis.aging import coherence_lengths, mean_of
-from spinsim.sampling.evolving import Leg, measuring_times, read_protocol
+from spinsim.sampling.evolving import Leg, read_protocol, read_schedule
 
 GLASS = ss.EdwardsAnderson(ss.square(4, 6), samples=3, seed=5)
 PROTOCOL = "T=0.8 for 12; T=0.5 h=0.25 for 6; T=0.5:0 for 4; T=0 h=0 for 5"
@@ -46,7 +46,7 @@ def test_a_protocol_is_stages_of_constant_conditions_and_ramps() -> None:
 
 
 def test_measurements_are_at_even_times_after_each_origin() -> None:
-    times = measuring_times(read_protocol("T=1 for 1000; T=2 for 500"), np.array([20]), None)
+    times = read_schedule("T=1 for 1000; T=2 for 500", "20", None).measured
     assert {0, 2, 4, 20, 22, 24, 120, 1000, 1002, 1100, 1500} <= set(times.tolist())
     assert times.max() == 1500
     assert not (times % 2).any()
@@ -55,16 +55,24 @@ def test_measurements_are_at_even_times_after_each_origin() -> None:
 @pytest.mark.parametrize(
     ("protocol", "words"),
     [
-        ("T=1", "has no T, or something besides T and h"),
-        ("h=1 for 4", "has no T, or something besides T and h"),
-        ("T=1 B=2 for 4", "something besides"),
-        ("T=1 T=2 for 4", "something besides"),
-        ("T=x for 4", "cannot be read"),
-        ("T=1 for 2.5", "has 2.5 sweeps"),
-        ("T=1 for inf", "has inf sweeps"),
+        *(
+            (text, "cannot be read: write stages such as")
+            for text in (
+                "T=1",
+                "h=1 for 4",
+                "T=1 B=2 for 4",
+                "T=x for 4",
+                "T=1 T=2 for 4",
+                "T=1 for 2.5",
+                "T=1 for inf",
+                "T=1 h=inf for 4",
+                "T=1 for 0",
+                "T=1 for -2",
+                "T=nan for 2",
+            )
+        ),
         ("T=-1 for 4", "temperature -1 is not allowed: give 0 or a positive"),
-        ("T=1 h=inf for 4", "a field that is not finite"),
-        ("", "has no sweep"),
+        ("", "has no stage"),
         ("T=1 for 9; T=1e30 for 9", "too high to mix"),
     ],
 )

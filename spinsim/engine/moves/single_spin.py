@@ -1,14 +1,12 @@
 """Single-spin flips one after the other: dynamics by name, which differ in the order of sites and in the acceptance.
 
-A sweep makes as many attempts as there are sites. Out of equilibrium the order decides what a system does; all of these
-dynamics have the Boltzmann distribution. The order is that of the sites (typewriter), colour by colour (checkerboard),
-or a site is drawn for each attempt (random-sequential, heat-bath). A flip that costs dE is accepted with probability
-min(1, exp(-dE / T)), or ``zero_acceptance`` where dE = 0; or, by heat bath, with 1 / (1 + exp(dE / T)).
+A sweep has an attempt for each site. The order is that of the sites (typewriter), colour by colour (checkerboard), or a
+site is drawn for each attempt (random-sequential, heat-bath). A flip that costs dE is accepted with probability
+min(1, exp(-dE / T)), or ``zero_acceptance`` where dE = 0; by heat bath (R. J. Glauber, J. Math. Phys. 4, 294 (1963))
+with 1 / (1 + exp(dE / T)).
 
 Attempt a of replica r draws one Philox call of the stream ``SINGLE_SPIN``: group a, block r // 128, plane r % 128, and
 the number of the sweep. Two words decide; the other two are a site, by the upper half of their product with the sites.
-
-Source: R. J. Glauber, J. Math. Phys. 4, 294 (1963); N. Metropolis et al., J. Chem. Phys. 21, 1087 (1953).
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim import rng
-from spinsim.acceptance import LARGEST_EXPONENT, ZERO_ACCEPTANCE, check_zero_acceptance, exp_reduced
+from spinsim.acceptance import LARGEST_EXPONENT, ZERO_ACCEPTANCE, exp_reduced
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.moves.exchange import HALVES, TWO_64
 from spinsim.engine.moves.metropolis.unpacked import UnpackedPlan
@@ -35,6 +33,7 @@ from spinsim.packing import LANES, Packing
 
 CHECKERBOARD: Final = DYNAMICS[0]  # what engines do themselves
 HEAT_BATH: Final = "heat-bath"
+WORDS_ON_GPU: Final = Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED
 STREAM: Final = np.uint64(rng.Stream.SINGLE_SPIN)
 
 
@@ -76,8 +75,7 @@ class SingleSpin:
     """A sweep of single-spin flips by the dynamics of a name, as a move; InputError for an unknown name."""
 
     fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {
-        (layout, "cuda"): f"{__name__}_cuda:of_move"
-        for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
+        (layout, "cuda"): f"{__name__}_cuda:of_move" for layout in WORDS_ON_GPU
     }
 
     name: str  # one of ``DYNAMICS``
@@ -86,7 +84,6 @@ class SingleSpin:
     threads: int | None = None  # of the CPU, None for all
 
     def __post_init__(self) -> None:
-        check_zero_acceptance(self.zero_acceptance)
         if self.name not in DYNAMICS:
             raise InputError(f"dynamics {self.name!r} are unknown: choose one of {', '.join(DYNAMICS)}")
 
@@ -120,8 +117,7 @@ class InOrder:
     colours: Final = 1
 
     def __init__(self, engine: Any, move: SingleSpin, seed: int) -> None:
-        self._engine, self._move, self._seed, self.half_sweep = engine, move, seed, 0
-        self._beta = 0.0
+        self._engine, self._move, self._seed, self._beta, self.half_sweep = engine, move, seed, 0.0, 0
 
     def set_beta(self, beta: npt.ArrayLike) -> None:
         if np.ndim(beta):

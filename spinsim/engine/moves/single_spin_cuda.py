@@ -33,6 +33,7 @@ def of_move(move: SingleSpin, model: Ising, replicas: int, first_sample: int, pa
     visits = on_device(VISITS, order=order, place=place, near=place[plan.neighbour], start=plan.start.astype(np.int64),
                        sites=model.sites, drawn=not order.size, heat_bath=move.name.endswith(HEAT_BATH))  # fmt: skip
     strides = [np.uint64(one.shape[1] if len(one) > 1 else 0) for one in rows]
+    grid = words.present.shape[1], model.samples, 1
     integer = "int" if plan.couplings.dtype == np.int32 else "long long"
     launch = Launch(parts.queue.device, FILE, instance("sweep_single_spins", integer, move.rng_rounds), {
         "state": words.present, "visits": visits, "couplings": cupy.asarray(rows[0]), "fields": cupy.asarray(rows[1]),
@@ -41,14 +42,10 @@ def of_move(move: SingleSpin, model: Ising, replicas: int, first_sample: int, pa
         "first_sample": np.uint32(first_sample), "sweep": np.uint64(0), "key": round_keys(0),
     })  # fmt: skip
 
-    def sweep(moment: Moment, _: Any, kept: OnDevice = on_device) -> None:
+    def sweep(moment: Moment, _: Any, kept: OnDevice = on_device) -> None:  # which keeps the arrays of the struct
         if np.ndim(moment.beta):
             raise InputError(f"replicas of {move.name} dynamics have one temperature on a GPU: use no ladder")
-        now: dict[str, Any] = {
-            "double_beta": 2.0 * model.quantum * moment.beta,
-            "sweep": moment.time,
-            "key": round_keys(moment.seed),
-        }
-        launch(parts.queue.stream, (words.present.shape[1], model.samples, 1), LANES, **now)
+        beta, key = 2.0 * model.quantum * moment.beta, round_keys(moment.seed)
+        launch(parts.queue.stream, grid, LANES, double_beta=beta, sweep=moment.time, key=key)
 
     return sweep

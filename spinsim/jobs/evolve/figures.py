@@ -54,21 +54,20 @@ def against_time_figure(result: EvolveResult, name: str, style: str = "single") 
 
 
 def _of_run(result: EvolveResult) -> str:
-    protocol = result.config[result.job]["protocol"]
-    return f"of {result.model.name}, {paper.replicas_text(result)}, {protocol}. {paper.BARS}"
+    return f"of {result.model.name}, {paper.replicas_text(result)}, {result.config['evolve']['protocol']}. {paper.BARS}"
 
 
 def protocol_figure(result: EvolveResult, style: str = "single") -> PaperFigure:
     """Draw temperature, field where there is one, energy and magnetisation per site along the protocol."""
-    conditions = {"temperature": "$T$"} | ({"field": "$h$"} if result.field.any() else {})
-    labels = conditions | {"energy_per_site": "$E / N$", "magnetization": r"$\langle m \rangle$"}
+    labels = {"temperature": "$T$"} | ({"field": "$h$"} if result.field.any() else {})
+    labels |= {"energy_per_site": "$E / N$", "magnetization": r"$\langle m \rangle$"}
     rows = {row.key: row for row in averages(result)}
     with drawn_panels(style, len(labels), 1.3, "time (sweeps)") as (figure, axes):
         for ax, (name, label) in zip(axes, labels.items(), strict=True):
-            if name in conditions:
+            ax.set_ylabel(label)
+            if rows[name].error is None:
                 ax.step(result.sweep, rows[name].value, where="pre", color=paper.VERMILION, lw=0.8)
             else:
                 _draw_curve(ax, result.sweep, Mean(rows[name].value, rows[name].error), (paper.BLUE, "o"))
-            ax.set_ylabel(label)
     figure.caption = f"Conditions, energy and magnetisation per site {_of_run(result)}"
     return figure

@@ -18,14 +18,10 @@ from spinsim.jobs.plotting import check_begun
 
 
 def describe(plan: EvolvePlan) -> str:
-    e, model = plan.config.evolve, plan.model
-    samples = f"{model.samples} samples x " if model.samples > 1 else ""
-    replicas = count(plan.config.run.number_of_replicas, "replica")
-    where = "CPU" if plan.device == "cpu" else "GPU"
-    return (
-        f"Evolving {model.name}: {model.size_in_words}, {samples}{replicas}, {e.protocol}, "
-        f"{count(plan.rows, 'measurement')}, on the {where}"
-    )
+    model, replicas = plan.model, count(plan.config.run.number_of_replicas, "replica")
+    size = f"{model.size_in_words}, {count(model.samples, 'sample')} x {replicas}"
+    rows, where = count(plan.rows, "measurement"), "CPU" if plan.device == "cpu" else "GPU"
+    return f"Evolving {model.name}: {size}, {plan.config.evolve.protocol}, {rows}, on the {where}"
 
 
 def outcome(plan: EvolvePlan, result: EvolveResult, rate: float | None) -> Report:
@@ -36,7 +32,7 @@ def outcome(plan: EvolvePlan, result: EvolveResult, rate: float | None) -> Repor
 def show(path: Path, result: EvolveResult) -> Report:
     settings = EvolveSettings(**EvolveSettings.stored(result.config[result.job]))
     replicas, rows = result.energy.shape[2], len(result.sweep)
-    head = reports.head_of_steps(path, result, replicas, rows, len(settings.measured))
+    head = reports.head_of_steps(path, result, replicas, rows, len(settings.schedule.measured))
     return Report([*head, Row("Protocol", note=settings.protocol), *_table(result)])
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as default
-from functools import cached_property, partial
-from typing import Any, Final, cast
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.aging import Mean, coherence_lengths, mean_of
-from spinsim.errors import MissingError
+from spinsim.errors import InputError, MissingError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import count
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import STAGGERED
 from spinsim.packing import States
 from spinsim.record import Array, Record
-from spinsim.result import when_asked
 from spinsim.run.own_observables import REPLICAS, measured_in
 from spinsim.saved import Configurations, SampledResult, configurations_in
 from spinsim.solution import Lowest
@@ -90,7 +89,7 @@ class EvolveResult(SampledResult):
     energy: Floats
     magnetization: npt.NDArray[np.int64]
     best_energy: Floats
-    best_spins: npt.NDArray[np.int8] | States = when_asked()
+    best_spins: npt.NDArray[np.int8] | States
     staggered_magnetization: npt.NDArray[np.int64] | None = None
     waiting: npt.NDArray[np.int64] = default(default_factory=lambda: np.empty(0, np.int64))
     correlation: Floats = default(default_factory=lambda: np.empty((0, 0, 0, 0)))
@@ -101,17 +100,12 @@ class EvolveResult(SampledResult):
 
     @cached_property
     def coherence_lengths(self) -> tuple[Mean, Mean]:
-        """Averages xi_12 and xi_23 at each measurement, in lattice units, from ``overlap_correlation``; with errors.
+        """Averages xi_12 and xi_23 at each measurement, in lattice units, with errors, from ``overlap_correlation``.
 
-        Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34.
-
-        Raises:
-            InputError: if the run has no ``overlap_correlation``.
+        Source: F. Belletti et al. (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34. InputError without it.
         """
         if self.overlap_correlation is None:
-            raise MissingError(
-                f"the run of {self.model.name} has no C4(r): give replicas 2 or more, of a lattice of one site a cell"
-            )
+            raise MissingError("the run has no C4(r): give replicas 2 or more, of a lattice of one site a cell")
         return coherence_lengths(self.overlap_correlation)
 
     def aging(self, number: int) -> tuple[npt.NDArray[np.int64], Mean]:
@@ -121,7 +115,7 @@ class EvolveResult(SampledResult):
             InputError: if the run has no such waiting time.
         """
         if not 0 <= number < len(self.waiting):
-            raise MissingError(f"the run of {self.model.name} has no waiting time number {number}: give waiting")
+            raise InputError(f"waiting time number {number} is not one of {len(self.waiting)}: give waiting more times")
         later = self.sweep >= self.waiting[number]
         return self.sweep[later] - self.waiting[number], mean_of(self.correlation[later, ..., number])
 
@@ -140,15 +134,8 @@ class EvolveResult(SampledResult):
 
 def read(record: Record, model: Ising) -> EvolveResult:
     """Return the result of a record."""
-    group = record.group(MEASUREMENTS)
-    best_energy, best_spins = best_in(record, model.sites)
-    series = {name: np.asarray(group[name]) for name in ("waiting", *(one.name for one in _SERIES)) if name in group}
-    return EvolveResult(
-        model=model,
-        record=record,
-        best_energy=best_energy,
-        best_spins=cast("Any", partial(as_shown, best_spins, model)),  # unpacked on access
-        **series,
-        configurations=configurations_in(record),
-        measured=measured_in(record),
-    )
+    group, (energy, spins) = record.group(MEASUREMENTS), best_in(record, model.sites)
+    fields: dict[str, Any] = {one.name: np.asarray(group[one.name]) for one in _SERIES if one.name in group}
+    fields |= {"waiting": np.asarray(group["waiting"])} if "waiting" in group else {}
+    fields |= {"best_energy": energy, "best_spins": as_shown(spins, model), "measured": measured_in(record)}
+    return EvolveResult(model=model, record=record, configurations=configurations_in(record), **fields)

@@ -37,7 +37,6 @@ from spinsim.sampling.measure import measure, present_bits, present_spins
 from spinsim.store.contents import Arrays
 
 _GROUPS: Final = 16  # most groups of replicas of a single sample, whose overlaps are averaged each for itself
-_REFERENCE: Final = "reference_bits"  # configurations at the waiting times, in checkpoints
 
 
 class EvolvePlan(Plan[Evolve]):
@@ -51,7 +50,7 @@ class EvolvePlan(Plan[Evolve]):
 
     @property
     def rows(self) -> int:
-        return len(self.config.evolve.measured)
+        return len(self.config.evolve.schedule.measured)
 
     @property
     def split(self) -> str:
@@ -61,7 +60,7 @@ class EvolvePlan(Plan[Evolve]):
         return EvolveRun(self, saving, watch)
 
     def updates(self, replicas: int) -> int:
-        return self.model.sites * self.model.samples * replicas * int(self.config.evolve.measured[-1])
+        return self.model.sites * self.model.samples * replicas * self.config.evolve.schedule.legs[-1].stop
 
 
 class EvolveRun(ReplicaRun):
@@ -69,17 +68,17 @@ class EvolveRun(ReplicaRun):
 
     def __init__(self, plan: EvolvePlan, saving: Saving, watch: Watch) -> None:
         e, model, replicas = plan.config.evolve, plan.model, plan.config.run.number_of_replicas
-        self._legs, self._times, self._waiting = e.legs, e.measured.tolist(), e.waiting_times
-        check_temperatures([leg.temperature for leg in e.legs], model.energy_scale, zero=True)
+        (self._legs, self._waiting, _), self._times = e.schedule, e.schedule.measured.tolist()
+        check_temperatures([leg.temperature for leg in self._legs], model.energy_scale, zero=True)
         super().__init__(plan, saving, watch, _engine_of(plan))
         check_run(model, replicas, self._times[-1], self.engine.colours)
-        cast("InField", self.engine).check(max((leg.field for leg in e.legs), key=abs))
+        cast("InField", self.engine).check(max((leg.field for leg in self._legs), key=abs))
         groups = min(_GROUPS, replicas // 2) if model.samples == 1 else min(1, replicas // 2)
         self._groups = groups if has_grid(model) else 0
         self._sides = np.array(model.embedding.shape if model.embedding is not None else [0])
-        reference = len(self._waiting), model.samples, replicas, -(-model.sites // 8)
-        require(float(np.prod(reference, dtype=np.float64)), "the configurations at all waiting times")
-        self._reference: Bits = np.zeros(reference, np.uint8)
+        kept = len(self._waiting), model.samples, replicas, -(-model.sites // 8)
+        require(np.prod(kept, dtype=np.float64), "the configurations at all waiting times")
+        self._reference: Bits = np.zeros(kept, np.uint8)
         lengths = {"sample": model.samples, "replica": replicas, "waiting": len(self._waiting), "group": self._groups}
         contents = contents_of(lengths | {"distance": max(self._sides) // 2 + 1}, model.is_bipartite, self._waiting)
         own = functions_of(e.measure, plan.measure)
@@ -123,11 +122,11 @@ class EvolveRun(ReplicaRun):
         return np.asarray(values.get() if hasattr(values, "get") else values)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return super().state() | {_REFERENCE: self._reference.copy()}
+        return super().state() | {"reference_bits": self._reference.copy()}
 
     def set_state(self, saved: Arrays) -> None:
         super().set_state(saved)
-        self._reference[...] = saved[_REFERENCE]
+        self._reference[...] = saved["reference_bits"]
 
 
 def _engine_of(plan: EvolvePlan) -> Any:
@@ -168,15 +167,14 @@ def evolve(
 
     Args:
         model: Model to simulate.
-        protocol: Stages, such as ``"T=0.7 for 1000; T=0.5 h=0.1 for 100"`` or a list of these
-            texts. A stage has a temperature T, a field h that is added to the model's own (by
-            default as before, at first 0) and its sweeps. ``T=2:0.5`` changes evenly over the
-            stage, in at most 1000 steps. At T = 0 no flip may cost energy.
-        waiting: Waiting times, in sweeps from the beginning (rounded): configurations are compared
-            with those of the same replica after each of them. Numbers, or text such as
-            ``1:1024:11g``; none by default.
-        times: Sweeps of measurements after the beginning of each stage and after each waiting time,
-            numbers or text; by default eight per decade, even numbers.
+        protocol: Stages such as ``T=0.7 for 1000; T=0.5 h=0.1 for 100``, or a list of stages: a
+            temperature, a field added to the model's own (by default as before, at first 0) and
+            sweeps. ``T=2:0.5`` changes evenly, in at most 1000 steps. At T = 0 no flip may cost
+            energy.
+        waiting: Waiting times in sweeps, after which configurations are kept, with which later ones
+            of the same replica are compared; numbers or text such as ``1:1024:11g``.
+        times: Sweeps of measurements after the beginning of each stage and each waiting time; by
+            default eight per decade, even numbers.
         replicas: Replicas of each sample (a whole number from 1 to 2^21).
         seed: Seed of the dynamics, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
             one.
@@ -205,13 +203,6 @@ def evolve(
 
     Returns:
         Energies, magnetisations, C(t, t_w) and C4(r) at each measurement.
-
-    Examples:
-        >>> glass = ss.EdwardsAnderson(ss.cubic(4), samples=4)
-        >>> run = ss.evolve(glass, "T=0.7 for 100", waiting=[10], replicas=8, device="cpu")
-        >>> t, correlation = run.aging(0)
-        >>> float(correlation.value[0])  # C(0, t_w)
-        1.0
 
     Raises:
         InputError: for a protocol that cannot be read or done, numbers out of range, too little

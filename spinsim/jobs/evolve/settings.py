@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from spinsim.errors import InputError
 from spinsim.inputs.texts import DYNAMICS
 from spinsim.settings import shared
 from spinsim.settings.config import Config, table
@@ -14,19 +13,15 @@ from spinsim.settings.setting import GRID, Table, setting
 from spinsim.settings.shared import RunSettings
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from spinsim.sampling.evolving import Leg
+    from spinsim.sampling.evolving import Schedule
 
 
 @dataclass(frozen=True)
 class EvolveSettings(Table):
-    """The protocol, from random spins (a quench), and when replicas are measured and compared.
+    """The protocol, and when replicas are measured and compared.
 
-    A stage of the protocol has a temperature T, a field h that is added to the model's own (by default as before, at
-    first 0), and sweeps. T=2:0.5 changes evenly over the stage, in at most 1000 steps. At T = 0 no flip may cost
-    energy.
+    A stage has a temperature T, a field h added to the model's own (by default as before, at first 0) and sweeps.
+    T=2:0.5 changes evenly over the stage, in at most 1000 steps. At T = 0 no flip may cost energy.
     """
 
     protocol: str = setting(
@@ -35,8 +30,7 @@ class EvolveSettings(Table):
     start: str = shared.start()
     waiting: str | None = setting(
         None,
-        "Waiting times, in sweeps from the beginning, such as 10,100,1000 or 1:1024:11g: the later configurations are "
-        "compared with those after each of them",
+        "Waiting times in sweeps, with whose configurations later ones are compared, such as 10,100 or 1:1024:11g",
         shown="none",
         numbers=GRID,
     )
@@ -53,38 +47,13 @@ class EvolveSettings(Table):
     measure: str | None = shared.own_measure()
 
     def check_together(self) -> None:
-        last, waiting = int(self.measured[-1]), self.waiting_times
-        if (waiting > last).any():
-            raise InputError(f"waiting {waiting.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
+        _ = self.schedule
 
     @cached_property
-    def legs(self) -> list[Leg]:
-        from spinsim.sampling.evolving import read_protocol
+    def schedule(self) -> Schedule:
+        from spinsim.sampling.evolving import read_schedule
 
-        return read_protocol(self.protocol)
-
-    @cached_property
-    def waiting_times(self) -> npt.NDArray[np.int64]:
-        return _sweeps("waiting", self.waiting or "")
-
-    @cached_property
-    def measured(self) -> npt.NDArray[np.int64]:
-        """Sweeps after which replicas are measured."""
-        from spinsim.sampling.evolving import measuring_times
-
-        return measuring_times(self.legs, self.waiting_times, _sweeps("times", self.times) if self.times else None)
-
-
-def _sweeps(name: str, text: str) -> npt.NDArray[np.int64]:
-    """Return the different numbers of sweeps in a text, each rounded, from the smallest."""
-    import numpy as np
-
-    from spinsim.inputs.numbers import read_grid
-
-    values = read_grid(name, text, any_sign=True) if text else np.empty(0)
-    if (values < 0).any() or (values > 1e12).any():
-        raise InputError(f"{name} {text!r} is not all from 0 to 10^12 sweeps: give numbers such as 10,100,1000")
-    return np.unique(np.rint(values)).astype(np.int64)
+        return read_schedule(self.protocol, self.waiting, self.times)
 
 
 @dataclass(frozen=True)
