@@ -73,8 +73,7 @@ class EvolveRun(ReplicaRun):
         super().__init__(plan, saving, watch, _engine_of(plan))
         check_run(model, replicas, self._times[-1], self.engine.colours)
         cast("InField", self.engine).check(max((leg.field for leg in self._legs), key=abs))
-        groups = min(_GROUPS, replicas // 2) if model.samples == 1 else min(1, replicas // 2)
-        self._groups = groups if has_grid(model) else 0
+        self._groups = min(_GROUPS if model.samples == 1 else 1, replicas // 2) * has_grid(model)
         self._sides = np.array(model.embedding.shape if model.embedding is not None else [0])
         kept = len(self._waiting), model.samples, replicas, -(-model.sites // 8)
         require(np.prod(kept, dtype=np.float64), "the configurations at all waiting times")
@@ -112,14 +111,16 @@ class EvolveRun(ReplicaRun):
 
     def _overlap_correlation(self, bits: Bits) -> npt.NDArray[np.float64]:
         """Return C4(r) of each group of replicas, averaged over its pairs and the longest axes."""
-        model, xp = self.engine.model, module_of(self.engine.device_name)
-        each, found = self.engine.replicas // self._groups, []
+        model, xp, side, found = self.engine.model, module_of(self.engine.device_name), max(self._sides), []
+        is_open = model.embedding is not None and not model.embedding.periodic
+        pairs = xp.asarray(model.sites // side * (side - np.arange(side // 2 + 1) * is_open))  # of sites, (distances,)
+        each = self.engine.replicas // self._groups
         for of_sample in bits[:, : each * self._groups].reshape(-1, self._groups, each, bits.shape[-1]):
             spins = spins_of(of_sample, model.sites, xp)
-            c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp)).mean(axis=1)
-            found.append(c4[:, self._sides == self._sides.max()].mean(axis=1))
-        values = xp.stack(found)
-        return np.asarray(values.get() if hasattr(values, "get") else values)
+            c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp))[:, :, self._sides == side]
+            sums = xp.rint(c4 * pairs).sum(axis=(1, 2))  # whole numbers, which have the same bits on every device
+            found.append(sums / (pairs * (each * c4.shape[2])))
+        return np.asarray(xp.stack(found) if xp is np else xp.stack(found).get())
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         return super().state() | {"reference_bits": self._reference.copy()}
