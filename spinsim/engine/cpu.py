@@ -184,13 +184,10 @@ class CpuEngine(Engine):
         fast_path, tempering = self._fast_paths.of(move), self._tempering
         if fast_path is None:
             apply_in_host_memory(self, move, moment, self._dynamics.first_sample)
-            return
-        if tempering is None:
-            holder = holders(np.zeros((self.model.samples, self.replicas), np.int32), self.replicas)
+        elif tempering is None:
+            fast_path(moment, holders(np.zeros((self.model.samples, self.replicas), np.int32), self.replicas))
         else:
-            holder = holders(tempering.exchange.place, tempering.ladder.copies)
-        for one in moment.each:
-            fast_path(one, holder)
+            fast_path(moment, holders(tempering.exchange.place, tempering.ladder.copies))
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
         ladder = Ladder.of_engine(beta, copies, self.replicas, self.temperatures)

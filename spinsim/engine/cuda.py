@@ -212,8 +212,7 @@ class CudaEngine(Engine):
             if fast_path is None:
                 apply_in_host_memory(self, move, moment, first_sample)
             else:
-                for one in moment.each:
-                    fast_path(one, self._copies if self._ladder is None else self._ladder.tempering.holder)
+                fast_path(moment, self._copies if self._ladder is None else self._ladder.tempering.holder)
         self._counting.forget()
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:

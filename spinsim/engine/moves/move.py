@@ -10,6 +10,7 @@ draw. So both paths, all devices and all ways to share out a run give the same b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -147,8 +148,14 @@ class FastPaths:
         key = path, move if of_move else move.name
         if key not in self._made:
             make = resolve_name(path if ":" in path else f"{path}:fast_path")
-            self._made[key] = make(*([move] if of_move else []), *self._given)
+            made = make(*([move] if of_move else []), *self._given)
+            self._made[key] = None if made is None else partial(_each_time, made)
         return self._made[key]
+
+
+def _each_time(fast_path: FastPath, moment: Moment, holder: Any) -> None:
+    for one in moment.each:
+        fast_path(one, holder)
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:

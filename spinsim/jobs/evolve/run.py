@@ -181,9 +181,9 @@ def evolve(
             one.
         start: Initial spins: ``random`` (a quench), ``up``, or configurations of +1 and -1, shape
             (sites,), (samples, sites) or (samples, replicas, sites).
-        dynamics: Order and acceptance of single-spin flips: ``checkerboard``, ``typewriter`` (in the
-            order of sites), ``random-sequential``, ``heat-bath`` (in random order),
-            ``typewriter-heat-bath`` or ``checkerboard-heat-bath``.
+        dynamics: Order and acceptance of flips: ``checkerboard``, ``typewriter`` (site by site),
+            ``random-sequential``, ``heat-bath`` (in random order), ``typewriter-heat-bath`` or
+            ``checkerboard-heat-bath``.
         zero_acceptance: Acceptance of flips that cost no energy (a number above 0 and at most 1),
             by default 1 - 2^-6.
         rng_rounds: Philox rounds, 10 or 7.

@@ -40,9 +40,7 @@ class EvolveSettings(Table):
         shown="eight per decade, even numbers",
         numbers=GRID,
     )
-    dynamics: str = setting(
-        "checkerboard", "Order and acceptance of single-spin flips; heat-bath is in random order", choices=DYNAMICS
-    )
+    dynamics: str = setting("checkerboard", "Order and acceptance of single-spin flips", choices=DYNAMICS)
     zero_acceptance: float = shared.zero_acceptance()
     measure: str | None = shared.own_measure()
 
