@@ -163,6 +163,31 @@ def test_a_run_that_stops_ends_as_one_that_does_not(
     one_sentence(run(capsys, monkeypatch, "analyze", "whole.h5"), "an evolve run, whose series are not in equilibrium")
 
 
+def test_other_dynamics_go_on_after_a_stop_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [*LINE.split(), PROTOCOL, "--disorder-seed", "5", "--dynamics", "heat-bath"]
+    at_row(monkeypatch, 9, interrupt)
+    assert run(capsys, monkeypatch, *words, "--out", "cut.h5").status == 130
+    assert run(capsys, monkeypatch, "resume", "cut.h5", "--quiet").status == 0
+    whole, cut = evolved(dynamics="heat-bath"), ss.load("cut.h5")
+    for name in ("sweep", "energy", "correlation", "overlap_correlation", "best_spins"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(cut, name))
+
+
+def test_equal_seeds_give_the_response_to_a_field() -> None:
+    """Runs are the same up to the field, and differ by the response afterwards."""
+    model = ss.EdwardsAnderson(ss.square(8), samples=2, seed=1)
+    without, switched_on = (
+        ss.evolve(model, ["T=1 for 8", f"T=1{field} for 4"], replicas=32, device="cpu") for field in ("", " h=0.1")
+    )
+    before = without.sweep <= 8
+    np.testing.assert_array_equal(without.magnetization[before], switched_on.magnetization[before])
+    later = switched_on.magnetization[~before] - without.magnetization[~before]
+    assert 0.2 < later.mean() / (0.1 * model.sites) < 1  # chi is below 1 / T
+
+
 def test_own_observables_saved_spins_and_tables() -> None:
     run = evolved(measure={"m": lambda batch: batch.spins.sum(axis=-1)}, save_configurations=2, start="up")
     np.testing.assert_array_equal(run.measured["m"], run.magnetization)

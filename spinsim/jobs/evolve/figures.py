@@ -49,7 +49,7 @@ def against_time_figure(result: EvolveResult, name: str, style: str = "single") 
             apart = later[np.unique(np.rint(_A_DECADE * np.log10(x[later])), return_index=True)[1]]
             _draw_curve(ax, x[apart], Mean(mean.value[apart], mean.error[apart]), look, label)
         ax.set(xscale="log", xlabel=labels[0], ylabel=labels[1])
-    figure.caption = f"{words} against time {_of_run(result)}"
+    figure.caption = f"{words} against time, {_of_run(result)}"
     return figure
 
 

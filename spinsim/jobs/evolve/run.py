@@ -72,7 +72,8 @@ class EvolveRun(ReplicaRun):
         check_temperatures([leg.temperature for leg in self._legs], model.energy_scale, zero=True)
         super().__init__(plan, saving, watch, _engine_of(plan))
         check_run(model, replicas, self._times[-1], self.engine.colours)
-        cast("InField", self.engine).check(max((leg.field for leg in self._legs), key=abs))
+        if field := max((leg.field for leg in self._legs), key=abs):
+            cast("InField", self.engine).check(field)
         self._groups = min(_GROUPS if model.samples == 1 else 1, replicas // 2) * has_grid(model)
         self._sides = np.array(model.embedding.shape if model.embedding is not None else [0])
         kept = len(self._waiting), model.samples, replicas, -(-model.sites // 8)
@@ -114,10 +115,10 @@ class EvolveRun(ReplicaRun):
         model, xp, side, found = self.engine.model, module_of(self.engine.device_name), max(self._sides), []
         is_open = model.embedding is not None and not model.embedding.periodic
         pairs = xp.asarray(model.sites // side * (side - np.arange(side // 2 + 1) * is_open))  # of sites, (distances,)
-        each = self.engine.replicas // self._groups
+        each, longest = self.engine.replicas // self._groups, np.flatnonzero(self._sides == side).tolist()
         for of_sample in bits[:, : each * self._groups].reshape(-1, self._groups, each, bits.shape[-1]):
             spins = spins_of(of_sample, model.sites, xp)
-            c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp))[:, :, self._sides == side]
+            c4 = overlap_correlation(Batch(spins, (*REPLICAS, "site"), model, xp))[:, :, longest]
             sums = xp.rint(c4 * pairs).sum(axis=(1, 2))  # whole numbers, which have the same bits on every device
             found.append(sums / (pairs * (each * c4.shape[2])))
         return np.asarray(xp.stack(found) if xp is np else xp.stack(found).get())
