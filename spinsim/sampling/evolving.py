@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from spinsim.acceptance import check_temperatures, inverse
 from spinsim.errors import InputError
-from spinsim.inputs.numbers import linear, read_grid
+from spinsim.inputs.numbers import geometric, linear, read_grid
 from spinsim.sampling.portions import OnUpdates, Pause, Portions, updates_a_sweep
 
 RAMP_STEPS: Final = 1000  # most steps of a ramp: each makes new acceptance thresholds and, of a field, a new engine
@@ -79,10 +79,10 @@ def read_schedule(protocol: str, waiting: str | None, times: str | None) -> Sche
     By default there are eight per decade, even numbers, because a spin in no local field flips at nearly every sweep.
     """
     legs, kept = read_protocol(protocol), _sweeps("waiting", waiting)
-    last = legs[-1].stop
+    last, decades = legs[-1].stop, len(str(legs[-1].stop))
     if (kept > last).any():
         raise InputError(f"waiting {kept.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
-    usual = 2 * np.unique(np.rint(10 ** (np.arange(8 * np.log10(last) + 1) / 8) / 2)).astype(np.int64)
+    usual = 2 * np.unique(np.rint(geometric(1.0, 10.0**decades, 8 * decades + 1) / 2)).astype(np.int64)
     origins = np.concatenate([[0], [leg.stop for leg in legs if leg.is_last], kept]).astype(np.int64)
     later = np.add.outer(origins, usual if times is None else _sweeps("times", times)).ravel()
     measured = np.unique(np.concatenate([origins, later]))
