@@ -226,8 +226,8 @@ class Simulation(Described):
     def batch(self) -> Batch:
         """Return all configurations as the batch that the functions of ``spinsim.observables`` take."""
         xp, beta = module_of(self._engine.device_name), inverse(self._temperature, self._engine.model.quantum)
-        axes = "sample", "replica", "site"
-        return Batch(xp.asarray(self.spins()), axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
+        spins, axes = xp.asarray(self.spins()), ("sample", "replica", "site")
+        return Batch(spins, axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
         """Replace the configurations, for example after a custom move. The random numbers continue.

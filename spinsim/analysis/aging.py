@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from spinsim.analysis.jackknife import jackknife, standard_error
 from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array
-
-_SIGNAL: Final = 3.0  # C4(r) in units of its error below which the integrals end
 
 
 class Mean(NamedTuple):
@@ -39,7 +37,7 @@ def coherence_lengths(correlation: Array) -> tuple[Mean, Mean]:
     (Janus), J. Stat. Phys. 135, 1121 (2009), equations 31 to 34, without their extrapolation of the tail.
     """
     each, r, mean = _independent(correlation), np.arange(correlation.shape[-1], dtype=np.float64), mean_of(correlation)
-    used = np.cumsum(mean.value <= np.nan_to_num(_SIGNAL * mean.error), axis=1) == 0
+    used = np.cumsum(mean.value <= np.nan_to_num(3 * mean.error), axis=1) == 0
 
     def lengths(c4: Array) -> Array:
         first, second, third = (np.where(used, c4 * r**k, 0.0).sum(axis=1) for k in (1, 2, 3))

@@ -47,8 +47,7 @@ def read_protocol(text: str) -> list[Leg]:
         t_end, h = t if t_end is None else t_end, field if h is None else h
         h_end = h if h_end is None else h_end
         if not np.isfinite([t, t_end, h, h_end]).all() or not 1 <= length <= MOST_SWEEPS or length % 1:
-            such = "write stages such as 'T=0.7 for 1000; T=2:0.5 h=0.1 for 500'"
-            raise InputError(f"stage {part!r} of the protocol cannot be read: {such}, of up to 10^12 sweeps")
+            raise InputError(f"stage {part!r} of the protocol cannot be read: write such as 'T=2:0.5 h=0.1 for 1000'")
         check_temperatures([t, t_end], zero=True)
         steps = min(int(length), RAMP_STEPS) if (t, h) != (t_end, h_end) else 1
         for k, (now, in_field) in enumerate(zip(linear(t, t_end, steps), linear(h, h_end, steps), strict=True), 1):

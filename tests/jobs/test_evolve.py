@@ -56,7 +56,7 @@ def test_measurements_are_at_even_times_after_each_origin() -> None:
     ("protocol", "words"),
     [
         *(
-            (text, "cannot be read: write stages such as")
+            (text, "cannot be read: write such as")
             for text in (
                 "T=1",
                 "h=1 for 4",
@@ -184,8 +184,13 @@ def test_equal_seeds_give_the_response_to_a_field() -> None:
     )
     before = without.sweep <= 8
     np.testing.assert_array_equal(without.magnetization[before], switched_on.magnetization[before])
-    later = switched_on.magnetization[~before] - without.magnetization[~before]
-    assert 0.2 < later.mean() / (0.1 * model.sites) < 1  # chi is below 1 / T
+    later = (switched_on.magnetization - without.magnetization)[~before]
+    chi = switched_on.response(without)
+    assert np.isnan(chi.value[before]).all()
+    np.testing.assert_allclose(chi.value[~before], later.mean(axis=(1, 2)) / (0.1 * model.sites), rtol=1e-12)
+    assert ((chi.value[~before] > 0.2) & (chi.value[~before] < 1)).all()  # chi is below 1 / T
+    with pytest.raises(ss.InputError, match="were not measured at the same times: give protocols that differ in h"):
+        switched_on.response(ss.evolve(model, "T=1 for 8", replicas=32, device="cpu"))
 
 
 def test_own_observables_saved_spins_and_tables() -> None:

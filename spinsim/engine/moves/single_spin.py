@@ -33,7 +33,6 @@ from spinsim.packing import LANES, Packing
 
 CHECKERBOARD: Final = DYNAMICS[0]  # what engines do themselves
 HEAT_BATH: Final = "heat-bath"
-WORDS_ON_GPU: Final = Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED
 STREAM: Final = np.uint64(rng.Stream.SINGLE_SPIN)
 
 
@@ -75,7 +74,8 @@ class SingleSpin:
     """A sweep of single-spin flips by the dynamics of a name, as a move; InputError for an unknown name."""
 
     fast_paths: ClassVar[Mapping[tuple[Packing, str], str]] = {
-        (layout, "cuda"): f"{__name__}_cuda:of_move" for layout in WORDS_ON_GPU
+        (layout, "cuda"): f"{__name__}_cuda:of_move"
+        for layout in (Packing.REPLICA, Packing.ANISOTROPIC, Packing.UNPACKED)
     }
 
     name: str  # one of ``DYNAMICS``

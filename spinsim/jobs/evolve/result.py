@@ -119,17 +119,25 @@ class EvolveResult(SampledResult):
         later = self.sweep >= self.waiting[number]
         return self.sweep[later] - self.waiting[number], mean_of(self.correlation[later, ..., number])
 
+    def response(self, without: EvolveResult) -> Mean:
+        """Return (m - m_0) / (h - h_0) per site, NaN where h = h_0, for a run ``without`` a field and the same seed.
+
+        Raises:
+            InputError: for runs that were not measured at the same times.
+        """
+        if not np.array_equal(self.sweep, without.sweep) or self.energy.shape != without.energy.shape:
+            raise InputError("the two runs were not measured at the same times: give protocols that differ in h alone")
+        field = np.where(self.field == without.field, np.nan, self.field - without.field)[:, None, None]
+        return mean_of((self.magnetization - without.magnetization) / (field * self.model.sites))
+
     @property
     def _lowest(self) -> Lowest:
         return Lowest(self.best_energy, self.best_spins, None)
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        return {
-            "replicas": count(self.energy.shape[2], "replica"),
-            "protocol": str(self._settings.get("protocol", "")),
-            "measurements": count(len(self.sweep), "measurement"),
-        }
+        size = {"replicas": count(self.energy.shape[2], "replica"), "protocol": str(self._settings.get("protocol", ""))}
+        return size | {"measurements": count(len(self.sweep), "measurement")}
 
 
 def read(record: Record, model: Ising) -> EvolveResult:

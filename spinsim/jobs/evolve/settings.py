@@ -29,16 +29,10 @@ class EvolveSettings(Table):
     )
     start: str = shared.start()
     waiting: str | None = setting(
-        None,
-        "Waiting times in sweeps, with whose configurations later ones are compared, such as 10,100 or 1:1024:11g",
-        shown="none",
-        numbers=GRID,
+        None, "Sweeps after which configurations are kept, to compare later ones", shown="none", numbers=GRID
     )
     times: str | None = setting(
-        None,
-        "Sweeps of measurements after the beginning of each stage and after each waiting time, written likewise",
-        shown="eight per decade, even numbers",
-        numbers=GRID,
+        None, "Sweeps of measurements after stages and waiting times", shown="eight per decade, all even", numbers=GRID
     )
     dynamics: str = setting("checkerboard", "Order and acceptance of single-spin flips", choices=DYNAMICS)
     zero_acceptance: float = shared.zero_acceptance()
