@@ -194,8 +194,8 @@ CASES = {
     ),
     "evolve": Case(
         ss.evolve, {"model": GLASS, "protocol": "T=1 for 4", "replicas": 2, **CPU},
-        {"waiting": 2, "times": 3, "replicas": 5, "seed": 5, "rng_rounds": 7, "threads": 2, "save_configurations": 1},
-        {"zero_acceptance": 0.5, "checkpoint_every": 2.5},
+        {"replicas": 5, "seed": 5, "rng_rounds": 7, "threads": 2, "save_configurations": 1},
+        {"zero_acceptance": 0.5, "checkpoint_every": 2.5, "waiting": 1.75, "times": 2.75},
     ),
     "EvolveResult.aging": Case(
         ss.evolve(GLASS, "T=1 for 4", waiting=[1, 2], replicas=2, **CPU).aging, {}, {"number": 1}
