@@ -51,7 +51,7 @@ def exact_law(model: ss.Ising, name: str, sweeps: int) -> npt.NDArray[np.float64
 @pytest.mark.parametrize("model", [SMALL, ss.EdwardsAnderson(ss.square(2, 3), seed=4)], ids=["field", "no-field"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_law_after_some_sweeps_is_exact(name: str, model: ss.Ising) -> None:
-    replicas = 40_000
+    replicas = 16_000
     own = ss.Simulation(
         model, 1 / BETA, replicas, seed=6, start="up", zero_acceptance=ZERO, dynamics=name, device="cpu"
     )
