@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.anneal.run import anneal as anneal
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.evolve.result import EvolveResult as EvolveResult
+    from spinsim.jobs.evolve.run import evolve as evolve
     from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
@@ -110,6 +112,8 @@ _NAMES = {
     "jobs.anneal.run": ["anneal"],
     "jobs.anneal.result": ["AnnealResult"],
     "jobs.calls": ["recount", "resume"],
+    "jobs.evolve.run": ["evolve"],
+    "jobs.evolve.result": ["EvolveResult"],
     "jobs.plotting": ["plot"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.run": ["QuantumResult", "quantum"],

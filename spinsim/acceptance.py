@@ -110,16 +110,19 @@ COLDEST: Final = 1e-300  # lowest temperature: its inverse is finite
 HOTTEST: Final = 2.0**40  # in units of the local fields: above it nearly all flips are accepted and nothing mixes
 
 
-def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf) -> npt.NDArray[np.float64]:
+def check_temperatures(
+    temperatures: npt.ArrayLike, energy_scale: float = np.inf, zero: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return temperatures as float64, (count,); refuse those at which nothing mixes. ``zero`` allows T = 0."""
     try:
         values = np.atleast_1d(np.asarray(temperatures, np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"temperatures {temperatures!r} cannot be read as numbers: give a list of floats") from error
     if values.ndim != 1 or not values.size:
         raise InputError(f"temperatures have shape {values.shape}: give a list of at least one")
-    bad = values[~(np.isfinite(values) & (values >= COLDEST))]
+    bad = values[~(np.isfinite(values) & ((values >= COLDEST) | (zero & (values == 0))))]
     if bad.size:
-        rule = f"give a positive finite number, at least {COLDEST:g}"
+        rule = f"give {'0 or ' if zero else ''}a positive finite number, at least {COLDEST:g}"
         raise InputError(f"temperature {bad[0]:g} is not allowed: {rule}")
     if energy_scale and values.max() > HOTTEST * energy_scale:
         raise InputError(
@@ -127,6 +130,12 @@ def check_temperatures(temperatures: npt.ArrayLike, energy_scale: float = np.inf
             f"choose one below 2^40 times the local field {energy_scale:g}"
         )
     return values
+
+
+def inverse(temperature: npt.ArrayLike, quantum: float) -> npt.NDArray[np.float64]:
+    """Return inverse temperatures; the one of T = 0 gives even the cost of one quantum the threshold 0."""
+    values = np.asarray(temperature, np.float64)
+    return np.where(values == 0, (LARGEST_EXPONENT + 1) / quantum, 1 / np.where(values == 0, 1.0, values))
 
 
 def check_beta(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:

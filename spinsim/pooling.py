@@ -35,7 +35,7 @@ Integers = npt.NDArray[np.int64]
 
 _SAMPLE: Final = "sample"
 _STEP: Final = "step"  # the axis of rows
-_REPLICAS: Final = ("replica", "population")  # axes of anneals that grow where several runs have the same sample
+_REPLICAS: Final = ("replica", "population", "group")  # axes that grow where several runs have the same sample
 _FAMILY: Final = "family"  # an array that holds numbers of replicas
 _NOT_POOLED: Final = ("model", "start", "checkpoint", "summary", "placement", DISORDER.partition("/")[0])
 """Groups that describe a single run; a pooled run lacks them or makes its own."""

@@ -72,7 +72,8 @@ class Stream(IntEnum):
     MOVE = 11  # user-defined moves
     HOUDAYER = 12  # pairs of copies and the seeds of their clusters
     FORTUIN_KASTELEYN = 13  # open bonds, coins and seeds of clusters
-    PERTURBATION = 14  # changes of couplings, keyed by a seed of their own
+    SINGLE_SPIN = 14  # sites and acceptance of single-spin dynamics by name
+    PERTURBATION = 15  # changes of couplings, keyed by a seed of their own
 
 
 @inlined

@@ -13,11 +13,12 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.acceptance import check_temperatures
+from spinsim.acceptance import check_temperatures, inverse
 from spinsim.engine import Dynamics, create_engine, resolve_device
 from spinsim.engine.dynamics import STARTS
 from spinsim.engine.given import as_spins, set_spins
 from spinsim.engine.moves.move import Moment, Move
+from spinsim.engine.moves.single_spin import CHECKERBOARD, in_order
 from spinsim.engine.protocols import Engine
 from spinsim.errors import InputError, MissingError, warn_caller
 from spinsim.inputs.arguments import as_stated, judges, public
@@ -25,6 +26,7 @@ from spinsim.inputs.texts import Described, alike, count
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising, check_model
 from spinsim.model.quadratic import finite
+from spinsim.observables.batch import Batch, module_of
 from spinsim.sampling.measure import InField, Measurement, measure, present_configurations
 from spinsim.sampling.portions import Portions
 
@@ -39,6 +41,7 @@ class Simulation(Described):
     Args:
         model: Model that is simulated.
         temperature: In the unit of the couplings: one number, or one for each replica, (replicas,).
+            At 0 no flip may cost energy.
         replicas: Independent configurations of each sample.
         seed: Seed of the dynamics, 64 bits; None draws a fresh one.
         start: Initial spins: ``random``, ``up``, or configurations of +1 and -1, shape (sites,),
@@ -48,6 +51,8 @@ class Simulation(Described):
         threads: CPU threads, None for all. The result does not depend on their number.
         zero_acceptance: Acceptance of flips that cost nothing.
         rng_rounds: Philox rounds, 10 or 7.
+        dynamics: Order and acceptance of flips, by a name as in ``ss.evolve``. Dynamics other than
+            ``checkerboard`` take one temperature for all replicas.
 
     Attributes:
         model: Model that is simulated, in the present field.
@@ -85,18 +90,19 @@ class Simulation(Described):
         threads: int | None = None,
         zero_acceptance: float = Dynamics.zero_acceptance,
         rng_rounds: int = Dynamics.rng_rounds,
+        dynamics: str = CHECKERBOARD,
     ) -> None:
         named: Any = start if isinstance(start, str) else "up"
         if isinstance(start, str) and start not in STARTS:
             raise InputError(f"start {start!r} is unknown: choose random, up, or give an array of +1, -1")
-        dynamics = Dynamics(seed, named, zero_acceptance, rng_rounds)
+        rules = Dynamics(seed, named, zero_acceptance, rng_rounds)
         self._given, given = check_model(model), None if isinstance(start, str) else start
         make = partial(create_engine, replicas=replicas, device=resolve_device(device, gpus), threads=threads)
         if model.caution:
             warn_caller(model.caution)
-        engine = make(model, dynamics=dynamics, start=given)
-        self._engine = InField(engine, partial(make, dynamics=replace(dynamics, start="up")))
-        self._set(model=model, seed=dynamics.seed, sweeps=0, replicas=engine.replicas)
+        engine = InField(make(model, dynamics=rules, start=given), partial(make, dynamics=replace(rules, start="up")))
+        self._engine = in_order(engine, dynamics, rules, threads)
+        self._set(model=model, seed=rules.seed, sweeps=0, replicas=engine.replicas)
         self._portions, self._moves = Portions(self._engine), 0
         self._measured: Measurement | None = None
         self.temperature = temperature
@@ -129,15 +135,16 @@ class Simulation(Described):
                 f"temperature has shape {values.shape}: give one number, or one for each of the {self.replicas} "
                 "replicas"
             )
-        check_temperatures(values.ravel(), self.model.energy_scale)
+        check_temperatures(values.ravel(), self.model.energy_scale, zero=True)
         values.flags.writeable = False
-        self._engine.set_beta(1 / values if values.ndim else float(1 / values))
+        beta = inverse(values, self._engine.model.quantum)
+        self._engine.set_beta(beta if values.ndim else float(beta))
         self._temperature = values
 
     @property
     def field(self) -> float:
         """The present uniform field, added to the model's own; 0 at first. Assign to it to change it."""
-        return self._engine.field
+        return float(self._engine.field)
 
     @field.setter
     def field(self, field: float) -> None:
@@ -177,7 +184,7 @@ class Simulation(Described):
         """
         if np.ndim(self._temperature):
             raise InputError("replicas at several temperatures are moved by ss.temper(..., moves=...): set one")
-        moment = Moment(1 / float(self._temperature), self._moves, self.seed)
+        moment = Moment(float(inverse(self._temperature, self._engine.model.quantum)), self._moves, self.seed)
         cast("Engine", self._engine).apply(move, moment)
         self._moves += 1
         self._measured = None
@@ -215,6 +222,12 @@ class Simulation(Described):
         for sample in range(self.model.samples):
             configurations[sample] = of_sample(sample)
         return configurations
+
+    def batch(self) -> Batch:
+        """Return all configurations as the batch that the functions of ``spinsim.observables`` take."""
+        xp, beta = module_of(self._engine.device_name), inverse(self._temperature, self._engine.model.quantum)
+        spins, axes = xp.asarray(self.spins()), ("sample", "replica", "site")
+        return Batch(spins, axes, self.model, xp, xp.asarray(beta), self.seed, self.sweeps)
 
     def set_spins(self, spins: npt.ArrayLike) -> None:
         """Replace the configurations, for example after a custom move. The random numbers continue.

@@ -84,7 +84,8 @@ def apply_in_host_memory(engine: Engine, move: Move, moment: Moment, first_sampl
     saved = engine.snapshot()
     place = np.asarray(saved["place"], np.int32) if np.ndim(moment.beta) else np.zeros(shape[:2], np.int32)
     spins = _unpacked(engine, saved["spins"])
-    move.apply(Batch(spins, model, place, moment, first_sample))
+    for one in moment.each:
+        move.apply(Batch(spins, model, place, one, first_sample))
     if not (np.abs(spins) == 1).all():
         raise InputError(f"move {move.name} leaves other values than +1 and -1 in batch.spins")
     engine.restore({**saved, "spins": _packed(engine, spins)})

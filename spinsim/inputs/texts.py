@@ -19,6 +19,11 @@ from typing import Any, Final
 from spinsim.errors import InputError
 
 _OTHER_MODELS: Final = ("potts", "clock", "xy", "heisenberg", "blume-capel")
+DYNAMICS: Final = (
+    *("checkerboard", "typewriter", "random-sequential"),
+    *("heat-bath", "typewriter-heat-bath", "checkerboard-heat-bath"),
+)
+"""Names of dynamics of single spins (engine/moves/single_spin.py); heat-bath is in random order."""
 _SHOWN: Final = 40  # largest length of a value in a message
 WIDTH: Final = 80  # width of a terminal, in characters
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from spinsim.errors import InputError, argument, worded
+from spinsim.registry import FOLDERS
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns, Report, Row
     from spinsim.model.ising import Ising
     from spinsim.record import Record
-    from spinsim.result import Result
-    from spinsim.run.plan import Plan
-    from spinsim.settings.config import Config
 
 Draw = dict[str, Callable[[], Any]]  # functions that draw figures, by the figures' names
 
@@ -65,11 +63,11 @@ class Reports(Protocol):
         """Return the columns of ``ss.table`` with a line for each temperature, sample and so on."""
 
 
-class Job(ABC):
+class Job:
     """A job, as seen by the rest of the program.
 
-    A member imports modules of the job's folder on use, so that an unused job costs nothing. Methods that are not
-    abstract are defaults.
+    A member imports modules of the job's folder on use, so that an unused job costs nothing. Methods are defaults,
+    which find modules and objects of the folder by their usual names.
     """
 
     name: ClassVar[str]  # the command, the name of its settings table, and the root attribute ``job`` of its files
@@ -81,26 +79,33 @@ class Job(ABC):
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
 
-    @property
-    @abstractmethod
-    def config(self) -> type[Config]:
-        """Class of the job's configurations."""
+    recounts: ClassVar[str] = ""  # function that recounts runs from saved configurations, as ``module:function``
+    reads_in: ClassVar[str] = "run"  # module of the job's folder that has ``read``
+
+    def _of_folder(self, name: str) -> Any:
+        """Return a module of the job's folder, or with ``module:name`` an object of it, imported now."""
+        return resolve_name(f"{FOLDERS[self.name]}.{name}")
 
     @property
-    @abstractmethod
-    def plan_type(self) -> type[Plan[Any]]:
-        """Class of the job's plans."""
-
-    @abstractmethod
-    def read(self, record: Record, model: Ising) -> Result:
-        """Return the result of a run from its record and its model."""
+    def config(self) -> Any:
+        """Class of the job's configurations (a ``Config``): ``Anneal`` of ``settings.py`` for a job named anneal."""
+        return self._of_folder(f"settings:{self.name.capitalize()}")
 
     @property
-    @abstractmethod
-    def report(self) -> Reports:
-        """Module with the reports of the job's runs."""
+    def plan_type(self) -> Any:
+        """Class of the job's plans (a ``Plan``): ``AnnealPlan`` of ``run.py`` for a job named anneal."""
+        return self._of_folder(f"run:{self.name.capitalize()}Plan")
 
-    def plan(self, config: Any) -> Plan[Any]:
+    def read(self, record: Record, model: Ising) -> Any:
+        """Return the ``Result`` of a run from its record and its model."""
+        return self._of_folder(f"{self.reads_in}:read")(record, model)
+
+    @property
+    def report(self) -> Any:
+        """Module with the ``Reports`` of the job's runs."""
+        return self._of_folder("report")
+
+    def plan(self, config: Any) -> Any:
         return self.plan_type.of(config)
 
     def changed(self, config: Any, settings: Mapping[str, Any], path: Path) -> Any:
@@ -138,6 +143,8 @@ class Job(ABC):
 
         Data that do not follow from spins stay unchanged.
         """
+        if self.recounts:
+            return resolve_name(self.recounts)(result, device, threads)
         raise InputError(f"{self.a_run} saves no configurations from which anything could be counted: load its file")
 
     def analysis(self, result: Any) -> list[Row | str]:
@@ -153,15 +160,18 @@ class Job(ABC):
 
         return Report()
 
-    def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
-        """Return functions that draw the possible figures of one or several runs, by the figures' names."""
+    def draw(self, results: Sequence[Any], wanted: Drawing) -> Any:
+        """Return functions that draw the possible figures of one or several runs, by name (a ``Draw``)."""
+        if self.figures.names:
+            return self._of_folder("figures:draw")(results, wanted)
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")
 
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of a result by name, or the paths of their files if a folder is given."""
-        return self.draw([result], Drawing())
+        figures: dict[str, Any] = resolve_name("spinsim.jobs.plotting:figures_of")([result], names, folder, about)
+        return figures
 
     def preview(self, result: Any, width: int) -> tuple[bytes, str]:
         """Return the first figure of a result as a PNG, to be shown ``width`` pixels wide, and its caption.

@@ -206,6 +206,10 @@ def _quantum(couplings: str, device: str) -> None:
     )
 
 
+def _evolve(dynamics: str, device: str) -> None:
+    spinsim.evolve(EdwardsAnderson(square(4)), "T=1 for 2", replicas=4, dynamics=dynamics, device=device)
+
+
 def _transfer(device: str) -> None:
     for layer in (chain(4), square(3), square(4)):  # small vectors are swept by rows, longer ones also by columns
         spinsim.transfer(EdwardsAnderson(layer), k=0.3, device=device)
@@ -226,5 +230,6 @@ RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
     },
     "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
     "transfer": {"chains and squares": _transfer},
+    "evolve": {name: partial(_evolve, name) for name in ("checkerboard", "typewriter")},
 }
 """Small runs that compile the kernels of common runs, by job and model."""

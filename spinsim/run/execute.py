@@ -25,6 +25,7 @@ from spinsim.run.own_observables import Holder, check_code, check_series, functi
 from spinsim.run.plan import NEVER, SILENT, Plan, Saving, Watch, as_in_file
 from spinsim.run.recording import Recording
 from spinsim.sampling import BestSlices, InField
+from spinsim.sampling.measure import Measurement, present_spins
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.saved import with_configurations
 from spinsim.store.contents import BEST, START, Arrays, arrays_of_best, bytes_of_sums, group_of_best, room_of
@@ -97,9 +98,20 @@ class ReplicaRun(Run):
             start = Array(self.plan.start, ("sample", "replica", "site"), words)
             self.contents.groups[START] = Record({}, {"spins": start})
 
+    def keep_lowest(self, measured: Measurement, field: float) -> npt.NDArray[np.float64]:
+        """Keep the lowest states met; return the energies (samples, replicas) without a field that changes."""
+        energy, quantum = measured.energy, self.engine.model.quantum
+        if field:  # the field as the model rounds it
+            energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
+        self.best.update(energy, present_spins(self.engine))
+        return energy
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         best = arrays_of_best(self.best.energy, self.best.spins)
         return self.engine.snapshot() | {path: array.copy() for path, array in best.items()}
+
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        return arrays_of_best(self.best.energy, self.best.spins), None
 
     def restore(self, saved: Arrays) -> None:
         check_stored_state(self.plan.path, saved, self.state())

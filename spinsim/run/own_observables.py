@@ -36,9 +36,8 @@ from spinsim.errors import InputError, OwnCodeError, another_path, argument
 from spinsim.machine.files import has_directory
 from spinsim.machine.memory import require
 from spinsim.model.ising import Ising
-from spinsim.observables.batch import Batch
+from spinsim.observables.batch import Batch, module_of, spins_of
 from spinsim.observables.table import TABLE
-from spinsim.packing import unpacked_spins
 from spinsim.record import Array, Record
 from spinsim.store.contents import COORDINATES, LABELS, MEASUREMENTS, REDUCED, STEP, Series, group_of, rows_in
 
@@ -197,11 +196,9 @@ class OwnObservables:
         self._functions, self._model, self._replicas = functions, engine.model, engine.replicas
         by_place = (copies, engine.replicas // copies) if copies else (engine.replicas,)
         self._shape = engine.model.samples, *by_place
-        self._xp: ModuleType = np
+        self._xp: ModuleType = module_of(engine.device_name if functions else "cpu")
         self.arrays: dict[str, Array] = {}  # of the record: one array without rows for each function
         if functions:
-            if engine.device_name != "cpu":
-                self._xp = importlib.import_module("cupy")
             needed = 4 * prod(self._shape) * engine.model.sites
             require(needed, "the spins that measure is given", "measure nothing of your own, or have fewer replicas")
             self._try(engine.spins)
@@ -277,13 +274,8 @@ class OwnObservables:
             holder = np.broadcast_to(np.arange(self._replicas).reshape(self._shape[1:]), self._shape)
         samples, sites = len(holder), self._model.sites
         bits = np.stack([bits_of(spins, k, self._replicas)[holder[k]] for k in range(samples)])
-        axes = (*self._state, "site")
-        if self._xp is np:
-            return Batch(unpacked_spins(bits, sites), axes, self._model, self._xp, self._beta, self._seed)
-        flat = self._xp.unpackbits(self._xp.asarray(bits).ravel(), bitorder="little")
-        ones = flat.reshape(*bits.shape[:-1], -1)[..., :sites].astype(np.int8)
-        spins_there = self._xp.ascontiguousarray(2 * ones - 1)
-        return Batch(spins_there, axes, self._model, self._xp, self._beta, self._seed)
+        spins_there = spins_of(bits, sites, self._xp)
+        return Batch(spins_there, (*self._state, "site"), self._model, self._xp, self._beta, self._seed)
 
 
 class OwnSums:

@@ -209,7 +209,7 @@ class BestOfEach:
         lower = energy < self.energy
         if not lower.any():
             return
-        find = _present_bits(engine)
+        find = present_bits(engine)
         for sample in np.flatnonzero(lower.any(axis=1)).tolist():
             self.bits[sample, lower[sample]] = find(sample)[lower[sample]]
         np.minimum(self.energy, energy, out=self.energy)
@@ -227,11 +227,11 @@ def present_configurations(engine: Engine | InField | BestSlices) -> Callable[[i
     """Return a function from a sample to the present configurations of its replicas, +1 and -1, (replicas, sites)."""
     if engine.device_name == "cpu" and engine.packing is not Packing.SITE:  # packing to bits would be a detour
         return lambda sample: np.stack([engine.spins(sample, r) for r in range(engine.replicas)])
-    find, sites = _present_bits(engine), engine.model.sites
+    find, sites = present_bits(engine), engine.model.sites
     return lambda sample: unpacked_spins(find(sample), sites)
 
 
-def _present_bits(engine: Engine | InField | BestSlices) -> Callable[[int], Bits]:
+def present_bits(engine: Engine | InField | BestSlices) -> Callable[[int], Bits]:
     """Return a function from a sample to the present configurations of its replicas, as bits.
 
     A GPU sends one snapshot, unless snapshots have another packing than by replicas.

@@ -23,6 +23,7 @@ RUNS = {
     "temper": "temper --size 2 --temperatures 1 --sweeps 16 --measure-every 1 --thermalize 1 --replicas 1",
     "temper of an instance": f"temper {G11} --temperatures 1:2:2 --sweeps 32 --measure-every 2 --thermalize 0",
     "search by tempering": f"temper {G11} --target 400",
+    "evolve": "evolve --size 4 --replicas 1",
     "quantum": "quantum --lattice chain --size 4 --slices 4 --sweeps 64 --measure-every 1 --thermalize 1",
 }
 REFUSED = {

@@ -106,6 +106,16 @@ def in_time(model: ss.Ising, k: list[float] | str | None, slices: int, **options
     return case
 
 
+def evolved(model: ss.Ising, protocol: str, **options: Any) -> Case:
+    names = ("sweep", "temperature", "field", "energy", "magnetization", "correlation", "overlap_correlation")
+
+    def case(device: str) -> Found:
+        result = ss.evolve(model, protocol, device=device, seed=13, **options)
+        return {name: getattr(result, name) for name in (*names, "best_energy", "best_spins")}
+
+    return case
+
+
 def instance(device: str) -> Found:
     """The command on an instance of the Biq Mac library."""
     from spinsim.cli import main
@@ -285,8 +295,25 @@ RUNS: dict[str, Case] = {
     "quantum-gaussian-placed": in_time(
         ss.EdwardsAnderson(ss.chain(4), couplings="gaussian", seed=7), "auto:0.3:0.9:3", 4, sweeps=100, thermalize=50
     ),
+    "evolve-cubic-samples": evolved(
+        ss.EdwardsAnderson(ss.cubic(4), samples=2, seed=3),
+        "T=1.2 for 20; T=0.5 h=0.3 for 10; T=0.5:0 for 6",
+        waiting=[4, 20],
+        replicas=70,
+    ),
+    "evolve-typewriter": evolved(
+        ss.Ising(ss.square(6, 5, periodic=False), -1.0), "T=0.01 h=3 for 12", replicas=40, dynamics="typewriter"
+    ),
+    "evolve-random-gaussian": evolved(
+        ss.EdwardsAnderson(ss.square(4, 3), samples=2, couplings="gaussian", seed=3),
+        "T=0.7 for 10",
+        waiting=4,
+        replicas=5,
+        dynamics="heat-bath",
+    ),
 }
 EMULATED = [
+    "evolve-cubic-samples", "evolve-typewriter", "evolve-random-gaussian",
     "cubic-temperatures", "square-open-samples", "site-packed-field-temperatures", "gaussian-temperatures",
     "anneal-cubic-samples", "temper-cubic-samples", "temper-one-replica", "temper-site-packed",
     "one-replica-cubic-field", "one-replica-rows-within-words", "temper-gaussian-placed",

@@ -9,6 +9,7 @@ import pytest
 
 import spinsim as ss
 from spinsim.engine.moves.move import Moment
+from spinsim.observables.distances import overlap_correlation
 
 MODEL = ss.EdwardsAnderson(ss.square(4, 6), samples=2, seed=5)
 
@@ -31,6 +32,14 @@ def test_a_simulation_has_the_bits_of_a_run_and_its_numbers() -> None:
     np.testing.assert_array_equal(own.energy, MODEL.energy(spins.transpose(0, 2, 1)))
     np.testing.assert_array_equal(own.magnetization, spins.sum(axis=2, dtype=int))
     np.testing.assert_array_equal(spins[1, 3], own.engine.spins(1, 3))
+    batch = own.batch()
+    assert (batch.axes, batch.number, float(batch.beta)) == (("sample", "replica", "site"), 6, 1 / 0.9)
+    correlation = overlap_correlation(batch)
+    np.testing.assert_allclose(
+        correlation[..., 0, 1].mean(),
+        np.mean((q := (spins * np.roll(spins, -1, axis=1)).reshape(2, 5, 6, 4)) * np.roll(q, -1, axis=3)),
+        atol=1e-15,
+    )
 
 
 def test_a_field_that_is_set_is_that_of_an_anneal() -> None:
@@ -117,8 +126,8 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
     wanted = f"Simulation({MODEL.name}, 2 samples, 4 replicas, T = 0.5 to 2, 0 sweeps, seed {own.seed}, "
     assert repr(own).startswith(wanted)
     public = (
-        "apply energy engine field magnetization model overlap replicas seed set_spins spins staggered_magnetization "
-        "sweep sweeps temperature"
+        "apply batch energy engine field magnetization model overlap replicas seed set_spins spins "
+        "staggered_magnetization sweep sweeps temperature"
     )
     assert {name for name in dir(own) if not name.startswith("_")} == set(public.split())
 
@@ -126,8 +135,8 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"temperature": -1.0}, "temperature -1 is not allowed: give a positive finite number"),
-        ({"temperature": np.inf}, "temperature inf is not allowed: give a positive finite number"),
+        ({"temperature": -1.0}, "temperature -1 is not allowed: give 0 or a positive finite number"),
+        ({"temperature": np.inf}, "temperature inf is not allowed: give 0 or a positive finite number"),
         ({"temperature": [1.0, 2.0]}, "shape (2,): give one number, or one for each of the 3 replicas"),
         ({"temperature": "hot"}, "temperature = 'hot' has the wrong type: give a number"),
         ({"replicas": 0}, "0 replicas cannot be simulated"),

@@ -210,6 +210,14 @@ CASES = {
          "save_configurations": 1, "populations": 2},
         {"zero_acceptance": 0.5, "checkpoint_every": 2.5, "t_start": 2.5, "t_stop": 0.5},
     ),
+    "evolve": Case(
+        ss.evolve, {"model": GLASS, "protocol": "T=1 for 4", "replicas": 2, **CPU},
+        {"replicas": 5, "seed": 5, "rng_rounds": 7, "threads": 2, "save_configurations": 1},
+        {"zero_acceptance": 0.5, "checkpoint_every": 2.5, "waiting": 1.75, "times": 2.75},
+    ),
+    "EvolveResult.aging": Case(
+        ss.evolve(GLASS, "T=1 for 4", waiting=[1, 2], replicas=2, **CPU).aging, {}, {"number": 1}
+    ),
     "anneal.field": Case(ss.anneal, {**ANNEAL, "steps": None, "temperatures": 1.0}, {}, {"field": 0.25}),
     "anneal.temperatures": Case(
         lambda second: ss.anneal(GLASS, [2.5, second], sweeps=2, replicas=2, **CPU), {}, {}, {"second": 1.5}

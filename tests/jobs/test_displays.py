@@ -29,6 +29,7 @@ def runs() -> dict[str, Any]:
         "temper": ss.temper(GLASS, [1.0, 1.5, 2.0], **ladder),
         "quantum": ss.quantum(ss.Ising(ss.chain(8)), [0.2, 0.3], 8, **ladder),
         "transfer": ss.transfer(ss.Ising(ss.chain(6)), temperature=[2.0, 2.5], **given),
+        "evolve": ss.evolve(GLASS, ["T=2 for 8", "T=1 for 4"], waiting=[2], replicas=8, **given),
     }
 
 
@@ -45,6 +46,8 @@ TOLD = {
     "transfer": r"TransferResult\(chain-6, 6 sites, 1 sample, 2 couplings from k = 0\.4 to 0\.5, even and odd, 2 "
     r"levels, 2 of 2 rows, seed 3, finished:\n  longest correlation length \d+\.\d+ layers at k = 0\.5; all levels "
     r"converged\)",
+    "evolve": rf"EvolveResult\({GLASSY}, 8 replicas, T=2 for 8; T=1 for 4, \d measurements, seed 3, disorder seed 7, "
+    r"finished\)",
 }
 
 

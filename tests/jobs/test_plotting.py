@@ -18,6 +18,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "temper": {"temperatures": [1.0, 1.5], "sweeps": 2, "measure_every": 1, "thermalize": 0},
     "quantum": {"k": 0.3, "slices": 2, "sweeps": 2, "measure_every": 1, "thermalize": 0},
     "transfer": {"k": 0.3},
+    "evolve": {"protocol": "T=1 for 4", "waiting": [2], "replicas": 4},
 }
 
 
@@ -28,7 +29,7 @@ def test_every_attribute_is_there_or_is_missing(job: str, model: ss.Ising) -> No
     missing = {name for name in dir(result) if not name.startswith("_") and not hasattr(result, name)}
     several = {"best"} if model.samples > 1 else set()
     none = {"best", "solutions"}
-    of_job = {"anneal": several | {"cut"}, "temper": several, "quantum": none, "transfer": none}
+    of_job = {"anneal": several | {"cut"}, "temper": several, "quantum": none, "transfer": none, "evolve": several}
     assert of_job[job] <= missing
     assert ("best" in missing) == ("best" in of_job[job])
     for name in missing:

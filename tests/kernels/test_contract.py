@@ -21,6 +21,7 @@ from spinsim.cuda import compile as compiling
 from spinsim.cuda.launch import KEY, Launch, record
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.moves.move import Moment
+from spinsim.engine.moves.single_spin import SingleSpin
 from spinsim.gemm import product as rungs
 from spinsim.gemm import special
 from spinsim.model.trotter import trotter
@@ -46,7 +47,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
     "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
     "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu", "metropolis/site_packed_words.cu",
-    "tempering/measure_words.cu",
+    "tempering/measure_words.cu", "metropolis/single_spin.cu",
 ]  # fmt: skip
 GEOMETRY = "Geometry"  # likewise of two
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
@@ -89,6 +90,7 @@ def update(model: ss.Ising) -> None:
         engine.set_beta(0.5)
         engine.sweep(2)
         engine.counts()
+        engine.apply(SingleSpin("typewriter"), Moment(0.5, 0, 1))
     engine.copy_from(np.zeros((model.samples, 4), int))
     engine.set_ladder([0.5, 0.4], 2)
     engine.temper(1, 1)

@@ -22,6 +22,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "temper": {"temperatures": [1.0, 1.5], "sweeps": 2, "measure_every": 1, "thermalize": 0},
     "quantum": {"k": 0.3, "slices": 2, "sweeps": 2, "measure_every": 1, "thermalize": 0},
     "transfer": {"k": 0.3, "eigenvalues": 1},
+    "evolve": {"protocol": "T=1 for 2", "replicas": 2},
 }
 
 

@@ -102,7 +102,7 @@ def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> Non
     assert "| `warmth` | `--warmth` | What nobody has thought of yet | a number from 0 to 9 |  | `0` |" in page([Later])
 
 
-CALLS = {"anneal": ss.anneal, "temper": ss.temper, "quantum": ss.quantum, "transfer": ss.transfer}
+CALLS = {"anneal": ss.anneal, "temper": ss.temper, "quantum": ss.quantum, "transfer": ss.transfer, "evolve": ss.evolve}
 
 
 FILLED_IN = {
@@ -110,6 +110,7 @@ FILLED_IN = {
     "temper": {"correlations", "clusters_every"},
     "quantum": {"clusters_every"},
     "transfer": set(),
+    "evolve": set(),
 }
 """Settings that mean more where they are given than where they are left out, even at their default."""
 ARGUMENTS = {"model", "on_updates", "on_rows", "progress"}

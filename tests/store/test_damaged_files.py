@@ -32,9 +32,10 @@ LINES = {
     "temper": f"temper {MODEL} --temperatures 0.9:2:3 --thermalize 4 --sweeps 160 --save-configurations 4",
     "sums": f"temper {MODEL} --temperatures 0.9:2:3 --thermalize 4 --sweeps 160 --series none",
     "quantum": "quantum --size 2 --slices 4 --k 0.3,0.4 --thermalize 4 --sweeps 160",
+    "evolve": f"evolve {MODEL} --replicas 4 --waiting 2,8 --save-configurations 3",
     "transfer": "transfer --layer chain --width 4 --couplings pm-j --samples 2 --k 0.4:0.5:2",
 }
-CUT = {"anneal": 4, "temper": 12, "transfer": 3}  # rows before which a run is interrupted
+CUT = {"anneal": 4, "temper": 12, "transfer": 3, "evolve": 9}  # rows before which a run is interrupted
 COMMANDS = ["show", "check", "resume --quiet", "check", "analyze", "resume --quiet", "show --json", "check"]
 
 

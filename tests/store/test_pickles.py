@@ -24,6 +24,7 @@ RUNS: dict[str, Callable[..., Any]] = {
     "temper": lambda **out: ss.temper(MODEL, [1.0, 2.0], sweeps=160, thermalize=4, save_configurations=2, **out),
     "sums": lambda **out: ss.temper(MODEL, [1.0, 2.0], sweeps=160, thermalize=4, series="none", **out),
     "quantum": lambda **out: ss.quantum(ss.Ising(ss.square(2)), k=[0.3, 0.4], slices=4, sweeps=80, **out),
+    "evolve": lambda **out: ss.evolve(MODEL, "T=1 for 8", waiting=[2], replicas=4, device="cpu", **out),
     "transfer": lambda **out: ss.transfer(ss.Ising(ss.chain(4)), k=[0.3, 0.4], device="cpu", **out),
 }
 

@@ -61,6 +61,13 @@ def _clusters(*models: ss.Ising) -> None:
         engine.apply(ss.SwendsenWang(), Moment(0.5, 0, 1))
 
 
+def _single_spins() -> None:
+    for couplings in ("pm-j", "gaussian"):
+        ss.evolve(
+            ss.EdwardsAnderson(ss.square(3), couplings=couplings), "T=1 for 1", dynamics="typewriter", device="cpu"
+        )
+
+
 RUNS: dict[str, Callable[[], object]] = {
     "degrees-tempered": lambda: _temper(ss.EdwardsAnderson(ss.hypercubic(3))),
     "field-tempered": lambda: _temper(ss.EdwardsAnderson(ss.square(4), field=1.0)),
@@ -70,6 +77,7 @@ RUNS: dict[str, Callable[[], object]] = {
     "replica-packed": lambda: _sweep(ss.EdwardsAnderson(ss.cubic(4))),
     "unpacked": lambda: _unpacked(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
+    "single-spins": _single_spins,
     "clusters": lambda: _clusters(ss.Ising(ss.square(4)), _sparse(np.ones)),
     "lattice-clusters": lambda: _clusters(ss.Ising(ss.square(256, 2))),
     "by-replica": lambda: [

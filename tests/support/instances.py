@@ -13,6 +13,7 @@ from spinsim.engine.moves.houdayer_cuda import KEPT
 from spinsim.engine.moves.metropolis.classes import LEAST_CLASS_BITS, MAX_DEGREE_IN_FIELD, MOST_CLASS_BITS, Kind
 from spinsim.engine.moves.metropolis.dense_cuda import CLUSTER, serves
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TERM_BONDS, TREE_BITS
+from spinsim.engine.moves.single_spin_cuda import FILE as SINGLE_SPIN
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
@@ -31,6 +32,7 @@ SHARED: Instances = (
     *(("measuring/energies.cu", name) for name in ("widen_energies", "add_energies", "halve_sums")),
     ("measuring/lowest.cu", "keep_lowest"),
     ("packing/copy_lanes.cu", "copy_lanes"),
+    *((SINGLE_SPIN, instance("sweep_single_spins", *kind)) for kind in product(INTEGERS, PHILOX_ROUNDS)),
 )
 HOUDAYER: Instances = (
     *((HOUDAYER_FILE, name) for name in ("pair_copies", "turn_replicas", "sow", "flip_replicas")),

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from spinsim.analysis import onsager
-from spinsim.analysis.runs import Annealed, Array, Axis, Bools, Tempered
+from spinsim.analysis.runs import Array, Axis, Bools, Tempered
 from spinsim.analysis.statistics import choice_of
 from spinsim.analysis.summary import Estimate
 from spinsim.errors import InputError
@@ -258,7 +258,8 @@ def runs_text(results: Iterable[Tempered]) -> str:
     return "; ".join(f"{result.model.name}, {run_text(result)}" for result in results)
 
 
-def replicas_text(result: Annealed) -> str:
+def replicas_text(result: Any) -> str:
+    """Size, samples and replicas of a run whose energies are (steps, samples, replicas)."""
     return _text(result.model, count(result.energy.shape[2], "replica"))
 
 

@@ -9,7 +9,8 @@ draw. So both paths, all devices and all ways to share out a run give the same b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -37,7 +38,7 @@ OWN_MOVES: Final = {
 
 
 class Moment(NamedTuple):
-    """One application of a move."""
+    """One application of a move, or several after each other."""
 
     # inverse temperatures of the engine's ladder, (temperatures,) or, of two terms, (temperatures, 2). A number if all
     # replicas have the same; they are then copies of each other
@@ -45,6 +46,12 @@ class Moment(NamedTuple):
     time: int  # number of earlier applications of the move
     seed: int
     number: int = 0  # number of the move in the run's list
+    times: int = 1  # number of applications
+
+    @property
+    def each(self) -> Iterator[Moment]:
+        """The single applications."""
+        return (self._replace(time=self.time + k, times=1) for k in range(self.times))
 
 
 @public
@@ -100,7 +107,8 @@ class Move(Protocol):
     A move with its own kernels also has an attribute ``fast_paths``. It maps the layout of the spins and ``cpu`` or
     ``cuda`` to the name of a module, or ``module:function``. That function, by default ``fast_path``, makes a
     ``FastPath``, or None, from the model, the replicas, the number of the first sample in the whole run and the
-    ``CpuParts`` or ``CudaParts`` of an engine. ``apply`` is the plain path of all other layouts, and the reference for
+    ``CpuParts`` or ``CudaParts`` of an engine. A function of the name ``of_move`` takes the move before these, and the
+    move is hashable. ``apply`` is the plain path of all other layouts, and the reference for
     tests of fast paths.
 
     Attributes:
@@ -129,17 +137,25 @@ class FastPaths:
 
     def __init__(self, device: str, packing: Packing, *given: Any) -> None:
         self._device, self._packing, self._given = device, packing, given
-        self._made: dict[tuple[str, str], FastPath | None] = {}
+        self._made: dict[Any, FastPath | None] = {}
 
     def of(self, move: Move) -> FastPath | None:
         """Return the fast path of a move; None if it has none for this engine."""
         path = modules_of(move).get((self._packing, self._device))
         if path is None:
             return None
-        if (path, move.name) not in self._made:
+        of_move = path.endswith(":of_move")
+        key = path, move if of_move else move.name
+        if key not in self._made:
             make = resolve_name(path if ":" in path else f"{path}:fast_path")
-            self._made[path, move.name] = make(*self._given)
-        return self._made[path, move.name]
+            made = make(*([move] if of_move else []), *self._given)
+            self._made[key] = None if made is None else partial(_each_time, made)
+        return self._made[key]
+
+
+def _each_time(fast_path: FastPath, moment: Moment, holder: Any) -> None:
+    for one in moment.each:
+        fast_path(one, holder)
 
 
 def modules_of(move: Move) -> Mapping[tuple[Packing, str], str]:

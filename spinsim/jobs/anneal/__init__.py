@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Reports
+from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 if TYPE_CHECKING:
     from spinsim.jobs.anneal.result import AnnealResult
-    from spinsim.jobs.anneal.run import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
 
 
 class AnnealJob(Job):
@@ -22,6 +19,8 @@ class AnnealJob(Job):
 
     name = "anneal"
     a_run = "an anneal run"
+    reads_in = "result"
+    recounts = "spinsim.jobs.steps:recounted"
     about = "Cool replicas of an Ising model or spin glass through a temperature schedule."
     resumable: ClassVar[Mapping[str, str]] = {
         "time_limit": "Longest duration of a search from its beginning",
@@ -31,44 +30,6 @@ class AnnealJob(Job):
         ("thermodynamics", "cut", "configuration", "landscape"),
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
-
-    @property
-    def config(self) -> type[Anneal]:
-        from spinsim.jobs.anneal.settings import Anneal
-
-        return Anneal
-
-    @property
-    def plan_type(self) -> type[AnnealPlan]:
-        from spinsim.jobs.anneal.run import AnnealPlan
-
-        return AnnealPlan
-
-    def read(self, record: Record, model: Ising) -> AnnealResult:
-        from spinsim.jobs.anneal.result import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.anneal import report
-
-        return report
-
-    def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
-        from spinsim.jobs.anneal.run import recounted
-
-        return recounted(result, device, threads)
-
-    def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.anneal.figures import draw
-
-        return draw(results, wanted)
-
-    def plot(self, result: AnnealResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal

@@ -24,8 +24,9 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.anneal.result import AnnealResult, Anneals, with_rows
+from spinsim.jobs.anneal.result import AnnealResult, Anneals
 from spinsim.jobs.anneal.run import AnnealPlan
+from spinsim.jobs.steps import with_rows
 from spinsim.model.ising import Ising
 from spinsim.run.search import goal
 

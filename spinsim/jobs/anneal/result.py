@@ -28,8 +28,7 @@ from spinsim.run.own_observables import REPLICAS, measured_in
 from spinsim.run.search import Outcome
 from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
-from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of, has_rows
-from spinsim.store.files import CONFIGURATIONS
+from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of
 from spinsim.store.models import as_shown, best_in
 
 Array = npt.NDArray[np.float64]
@@ -285,15 +284,6 @@ class AnnealResult(Annealed):
             return {}
         met = "" if self.anneals is None else self.anneals.verdict(self.model, self.best_energy.min(axis=1))
         return ({"target": met} if met else {}) | {"best": lowest_in_words(self.model, self.best_energy)}
-
-
-def with_rows(result: AnnealResult, which: Any) -> AnnealResult:
-    """Return a run with only some of its rows, by numbers or a slice, and without configurations."""
-    group = result.record.group(MEASUREMENTS)
-    rows = {name: one.values[which] for name, one in group.arrays.items() if has_rows(one)}
-    some = result.record.replaced({f"{MEASUREMENTS}/{name}": values for name, values in rows.items()})
-    some.groups.pop(CONFIGURATIONS, None)
-    return read(some, result.model)
 
 
 def read(record: Record, model: Ising) -> AnnealResult:

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from spinsim.acceptance import check_temperatures
 from spinsim.engine import Dynamics, Engine, create_engine, resolve_device
 from spinsim.engine.choosing import USUAL, replicas_that_fill
-from spinsim.engine.given import set_spins
 from spinsim.engine.moves.move import Move, moves_of_run
 from spinsim.engine.split.slabs import slabs_in_words
 from spinsim.engine.update import ModelSizes, Sizes
@@ -24,16 +23,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.numbers import as_text
 from spinsim.inputs.texts import count, seeds_of
-from spinsim.jobs.anneal.result import (
-    ANNEALS,
-    OF_ANNEALS,
-    STATES,
-    AnnealResult,
-    Anneals,
-    anneal_contents,
-    recorded,
-    with_rows,
-)
+from spinsim.jobs.anneal.result import ANNEALS, OF_ANNEALS, STATES, AnnealResult, Anneals, anneal_contents, recorded
 from spinsim.jobs.anneal.settings import Anneal, AnnealSettings
 from spinsim.jobs.calls import run_of_call, start_of_call
 from spinsim.machine.memory import require
@@ -42,7 +32,6 @@ from spinsim.model.ising import Ising
 from spinsim.model.trotter import check_slices, trotter
 from spinsim.packing import LANES
 from spinsim.record import Record
-from spinsim.result import result_of
 from spinsim.run.execute import FileRow, ReplicaRun, Run
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import REPLICAS, Measure, OwnObservables, functions_of
@@ -54,10 +43,9 @@ from spinsim.sampling.measure import BestOfEach, Measurement, measure, present_s
 from spinsim.sampling.placement import overlapping_temperatures
 from spinsim.sampling.population import check_populations
 from spinsim.sampling.temperatures import automatic_temperatures
-from spinsim.saved import saved_of
 from spinsim.settings.setting import settings_of
 from spinsim.settings.shared import RunSettings
-from spinsim.store.contents import MEASUREMENTS, Arrays, arrays_of_best
+from spinsim.store.contents import Arrays, arrays_of_best
 
 Array = npt.NDArray[np.float64]
 
@@ -335,10 +323,7 @@ class AnnealRun(ReplicaRun):
         return self.with_spins(row | frame.measured._asdict() | own, spins)
 
     def _keep_lowest(self, measured: Measurement, field: float) -> None:
-        energy, quantum = measured.energy, self.engine.model.quantum
-        if field:  # the field as the model rounds it
-            energy = energy + float(np.rint(field / quantum) * quantum) * measured.magnetization
-        self.best.update(energy, present_spins(self.engine))
+        energy = self.keep_lowest(measured, field)
         if self._states is not None:
             self._states.update(energy, self.engine)
         self._search.look_at(energy)
@@ -375,24 +360,6 @@ def _overlapping(config: Anneal, model: Ising, device: str) -> Anneal:
     dynamics = Dynamics(run.seed, "random", a.zero_acceptance, run.rng_rounds)
     ladder = overlapping_temperatures(model, last, a.overlap, dynamics, device, run.threads)
     return replace(config, anneal=replace(a, temperatures=as_text(ladder)))
-
-
-def recounted(result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
-    """Return the run restricted to its saved steps, with measurements recounted from the saved spins."""
-    configurations, rows = saved_of(result)
-    make = partial(create_engine, replicas=configurations.shape[2], dynamics=Dynamics(), device=device, threads=threads)
-    engine, measured = InField(make(result.model), make), []
-    for number, row in enumerate(rows):
-        if result.field is not None:
-            engine.set_field(float(result.field[row]))
-        set_spins(engine, configurations.row(number))
-        measured.append(measure(engine))
-    energy, magnetization, staggered = (np.stack(each) for each in zip(*measured, strict=True))
-    counted = {"energy": energy, "magnetization": magnetization}
-    if result.staggered_magnetization is not None:
-        counted["staggered_magnetization"] = staggered
-    values = {f"{MEASUREMENTS}/{name}": array for name, array in counted.items()}
-    return cast("AnnealResult", result_of(result.job, with_rows(result, rows).record.replaced(values), result.model))
 
 
 @public

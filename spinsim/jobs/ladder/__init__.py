@@ -7,7 +7,6 @@ and figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 class LadderJob(Job):
     """Base class of jobs whose runs are on a ladder."""
+
+    recounts = "spinsim.jobs.ladder.run:recounted"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -36,16 +37,6 @@ class LadderJob(Job):
         cls.figures = cls.figures._replace(options=alone)
         names = "crossings", "thermodynamics", "collapse", "estimates", *cls.figures_of_several.names
         cls.figures_of_several = FigureSet(names, several)
-
-    def recounted(self, result: Any, device: str, threads: int | None) -> Any:
-        from spinsim.jobs.ladder.run import recounted
-
-        return recounted(result, device, threads)
-
-    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
 
     def analysis(self, result: Any) -> list[Row | str]:
         from spinsim.jobs.ladder.report import walk_rows

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.analysis.space import ANALYSES
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
+from spinsim.jobs.base import FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
-    from spinsim.jobs.temper.run import TemperPlan, TemperResult
     from spinsim.jobs.temper.settings import Temper
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
 
 
 class TemperJob(LadderJob):
@@ -30,34 +27,6 @@ class TemperJob(LadderJob):
     }
     figures = FigureSet(("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration", *ANALYSES))
     figures_of_several = FigureSet(tuple(name for name, one in ANALYSES.items() if one.most_runs > 1))
-
-    @property
-    def config(self) -> type[Temper]:
-        from spinsim.jobs.temper.settings import Temper
-
-        return Temper
-
-    @property
-    def plan_type(self) -> type[TemperPlan]:
-        from spinsim.jobs.temper.run import TemperPlan
-
-        return TemperPlan
-
-    def read(self, record: Record, model: Ising) -> TemperResult:
-        from spinsim.jobs.temper.run import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.temper import report
-
-        return report
-
-    def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.temper.figures import draw
-
-        return draw(results, wanted)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         if config.temper.searches and "sweeps" in settings:

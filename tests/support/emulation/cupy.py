@@ -212,7 +212,7 @@ def _module() -> ModuleType:
     """``cupy``."""
     module: Any = ModuleType("cupy")
     makers = ("empty", "zeros", "ones", "full", "ascontiguousarray", "asarray")
-    for name in (*makers, "unpackbits", "packbits", "roll", "moveaxis", "sign", "exp", "multiply"):
+    for name in (*makers, "unpackbits", "packbits", "roll", "moveaxis", "sign", "exp", "multiply", "rint", "stack"):
         make = getattr(np, {"asarray": "array"}.get(name, name))
         setattr(module, name, lambda *given, _make=make, **named: _make(*given, **named).view(Array))
     for name in ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64"):
