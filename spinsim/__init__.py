@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from spinsim import sampling as sampling
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
+    from spinsim.analysis.density import DensityOfStates as DensityOfStates
+    from spinsim.analysis.density import density_of_states as density_of_states
     from spinsim.analysis.scaling import collapse as collapse
     from spinsim.analysis.scaling import quotients as quotients
     from spinsim.analysis.sizes import compare_sizes as compare_sizes
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.anneal.run import anneal as anneal
     from spinsim.jobs.calls import recount as recount
     from spinsim.jobs.calls import resume as resume
+    from spinsim.jobs.multicanonical.run import MulticanonicalResult as MulticanonicalResult
+    from spinsim.jobs.multicanonical.run import multicanonical as multicanonical
     from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
@@ -71,6 +75,7 @@ __version__ = "1.0.0"
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
+    "analysis.density": ["DensityOfStates", "density_of_states"],
     "analysis.onsager": ["onsager"],
     "analysis.scaling": ["collapse", "quotients"],
     "analysis.sizes": ["compare_sizes"],
@@ -84,6 +89,7 @@ _NAMES = {
     "jobs.anneal.run": ["anneal"],
     "jobs.anneal.result": ["AnnealResult"],
     "jobs.calls": ["recount", "resume"],
+    "jobs.multicanonical.run": ["MulticanonicalResult", "multicanonical"],
     "jobs.plotting": ["plot"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.run": ["QuantumResult", "quantum"],

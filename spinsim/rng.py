@@ -72,6 +72,7 @@ class Stream(IntEnum):
     MOVE = 11  # user-defined moves
     HOUDAYER = 12  # pairs of copies and the seeds of their clusters
     FORTUIN_KASTELEYN = 13  # open bonds, coins and seeds of clusters
+    MULTICANONICAL = 14  # sites and acceptance of walkers in energy
 
 
 @inlined

@@ -65,6 +65,14 @@ def analyze(
             "from quotients, with errors.",
         ),
     ] = False,
+    density: Annotated[
+        bool,
+        Flag(
+            "--density",
+            help="Density of states of each multicanonical or temper run instead, and averages that follow from it at "
+            "all temperatures or at those of --reweight; --csv has a line for each energy.",
+        ),
+    ] = False,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -100,6 +108,11 @@ def analyze(
     choose = partial(_names, columns=columns, every=every)
     if csv:
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
+    if density:
+        if scaling or from_configurations:
+            raise InputError("--density goes with --reweight, --csv and --json alone: leave other options out")
+        _tell(_densities(files, reweight, csv, overwrite), as_json)
+        return
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     if scaling:
@@ -136,6 +149,21 @@ def _scaling(results: list[Any], others: object) -> Report:
     if others:
         raise InputError("--scaling prints critical points and exponents alone: leave out --csv and --reweight")
     return scaling_report(results)
+
+
+def _densities(files: list[Path], grid: str | None, csv: Path | None, overwrite: bool) -> list[Report]:
+    """Return the report on the density of states of each file, and write the densities if a file is given."""
+    from spinsim.analysis.density import density_columns, density_of_states, density_report
+    from spinsim.analysis.tables import write_csv
+    from spinsim.inputs.numbers import read_grid
+
+    densities = [density_of_states(file) for file in files]
+    chosen = None if grid is None else read_grid("reweight", grid)
+    reports = [density_report(str(file), one, chosen) for file, one in zip(files, densities, strict=True)]
+    if csv:
+        tables = one_below_the_other([str(file) for file in files], [density_columns(one) for one in densities])
+        write_csv(tables, [one.model for one in densities], csv, overwrite)
+    return reports
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDERS", "all_jobs", "job_of"]
 
-FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "quantum", "transfer")})
+FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "quantum", "transfer", "multicanonical")})
 
 
 def job_of(name: str) -> Job:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from spinsim.errors import InputError, argument, worded
 
 if TYPE_CHECKING:
+    from spinsim.analysis.density import DensityOfStates
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns, Report
     from spinsim.model.ising import Ising
@@ -143,6 +144,13 @@ class Job(ABC):
     def analysis(self, result: Any) -> list[str]:
         """Return further lines for ``spinsim analyze`` that only this job has."""
         return []
+
+    def density(self, result: Any) -> DensityOfStates:
+        """Return the density of states that follows from a run."""
+        raise InputError(
+            f"{self.a_run} of {result.model.name} gives no density of states: temper the model, or sample it with "
+            f"{worded('spinsim multicanonical', 'ss.multicanonical')}"
+        )
 
     def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:
         """Return the joint report of ``spinsim analyze`` on several runs; empty if it adds nothing to single ones.

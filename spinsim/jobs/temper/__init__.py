@@ -11,6 +11,7 @@ from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
+    from spinsim.analysis.density import DensityOfStates
     from spinsim.jobs.temper.run import TemperPlan, TemperResult
     from spinsim.jobs.temper.settings import Temper
     from spinsim.model.ising import Ising
@@ -27,7 +28,7 @@ class TemperJob(LadderJob):
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
-    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration"))
+    figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration", "density"))
 
     @property
     def config(self) -> type[Temper]:
@@ -56,6 +57,11 @@ class TemperJob(LadderJob):
         from spinsim.jobs.temper.figures import draw
 
         return draw(results, wanted)
+
+    def density(self, result: TemperResult) -> DensityOfStates:
+        from spinsim.analysis.density import of_ladder
+
+        return of_ladder(result)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         if config.temper.searches and "sweeps" in settings:
