@@ -166,7 +166,7 @@ def check_width(run: RunSums, samples: int) -> None:
             f"the run of {model.name} has no sums over energy, for which its samples leave no room, or is one of "
             f"several samples: run fewer {argument('samples')}, and reweight all of them together"
         )
-    width, spacing = width_and_spacing(run)
+    width, spacing = _widest(run), max(spacing_of(model), energies.unit)
     variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
     if width > spacing and width > _WIDEST * model.sites * float(np.sqrt(max(variance.min(), 0.0))):
         raise InputError(
@@ -175,12 +175,21 @@ def check_width(run: RunSums, samples: int) -> None:
         )
 
 
-def width_and_spacing(run: RunSums) -> tuple[float, float]:
-    """Return the width of the widest bins of energy, and a lower bound of the distance between two energies."""
+def _widest(run: RunSums) -> float:
+    """Return the width of the widest bins of energy."""
     energies = run.reduced.energies
     assert energies is not None  # noqa: S101  (as ``check_width`` has said)
-    shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
-    return energies.unit * 2.0 ** max(shifts), max(spacing_of(run.reduced.model), energies.unit)
+    return energies.unit * 2.0 ** max(shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist())
+
+
+def check_levels(run: RunSums) -> None:
+    """Refuse sums over energy with several energies in a bin."""
+    model, width = run.reduced.model, _widest(run)
+    if width > max(spacing_of(model), model.quantum):
+        raise InputError(
+            f"sums over the energies of {model.name} hold several energies in a bin of {width:.3g}: run a smaller "
+            f"model, or fewer {argument('temperatures')}"
+        )
 
 
 def cells_of_copies(
@@ -336,17 +345,11 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     return Reweighting(targets, estimates, count, notes, statistics.every)
 
 
-class JoinedSamples(NamedTuple):
-    """Measurements of a run, with the ladder of each sample joined separately."""
-
-    result: Tempered  # the run, with sums over energy
-    statistics: Statistics
-    times: dict[str, Time]  # autocorrelation by name of the series
-    counted: list[Counted]  # of each sample
-    joins: list[MultiHistogram]  # likewise
+Joined = tuple[Tempered, Statistics, dict[str, "Time"], list["Counted"], list[MultiHistogram]]
+"""A run with sums over energy, its statistics, autocorrelation times, and for each sample its sums and its ladder."""
 
 
-def joined_samples(result: Tempered) -> JoinedSamples:
+def joined_samples(result: Tempered) -> Joined:
     """Join the ladder of each sample; refuse short runs, and sums over energy that are missing or in wide bins."""
     check_length(measurements_of(result))
     result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
@@ -355,7 +358,7 @@ def joined_samples(result: Tempered) -> JoinedSamples:
     times, merge = _times(statistics)
     parts = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
     wholes = [_counted(result, runs, k, merge) for runs, k in parts]
-    return JoinedSamples(result, statistics, times, wholes, [join(whole) for whole in wholes])
+    return result, statistics, times, wholes, [join(whole) for whole in wholes]
 
 
 class Counted(NamedTuple):

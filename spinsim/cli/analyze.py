@@ -157,13 +157,12 @@ def _densities(files: list[Path], grid: str | None, csv: Path | None, overwrite:
     from spinsim.analysis.tables import write_csv
     from spinsim.inputs.numbers import read_grid
 
-    densities = [density_of_states(file) for file in files]
+    names, densities = [str(file) for file in files], [density_of_states(file) for file in files]
     chosen = None if grid is None else read_grid("reweight", grid)
-    reports = [density_report(str(file), one, chosen) for file, one in zip(files, densities, strict=True)]
     if csv:
-        tables = one_below_the_other([str(file) for file in files], [density_columns(one) for one in densities])
+        tables = one_below_the_other(names, [density_columns(one) for one in densities])
         write_csv(tables, [one.model for one in densities], csv, overwrite)
-    return reports
+    return [density_report(*one, chosen) for one in zip(names, densities, strict=True)]
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

@@ -169,7 +169,9 @@ class Job(ABC):
 
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of a result by name, or the paths of their files if a folder is given."""
-        return self.draw([result], Drawing())
+        from spinsim.jobs.plotting import figures_of
+
+        return figures_of([result], names, folder, about)
 
     def preview(self, result: Any, width: int) -> tuple[bytes, str]:
         """Return the first figure of a result as a PNG, to be shown ``width`` pixels wide, and its caption.

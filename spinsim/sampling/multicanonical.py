@@ -1,14 +1,9 @@
-"""Walkers that visit all energies of a model evenly: Wang-Landau sampling, then multicanonical sampling.
+"""Walkers that visit all energies evenly: Wang-Landau sampling, then multicanonical sampling with fixed weights.
 
-A walker flips single spins at random sites. A flip from energy E to E' is accepted with probability
-min(1, W(E') / W(E)), and the ideal weight is W = 1 / g, with g the number of states of an energy.
-
-    learning    weights 1 / G(E), of each walker its own: G(E) is multiplied by a factor f at each visit. f is reduced
-                to its root once every known energy was visited again, and follows 1 / time in the end.
-    production  weights fixed, the same for all walkers of a sample: a proper Markov chain, whose visits give g(E)
-
-Energies are numbers of a grid (``level``), whose step divides every cost of a flip. Acceptance probabilities are
-compared with 64 random bits.
+A walker flips single spins at random sites. A flip from E to E' is accepted with probability min(1, G(E) / G(E')), in
+which G estimates the number of states g. While a walker learns, G(E) is multiplied by a factor f at each visit; f
+becomes its root once all known energies were visited again, and follows 1 / time in the end. In production, all walkers
+of a sample share fixed weights 1 / G. Energies are numbers of a grid (levels), whose step divides the cost of any flip.
 
 Sources: F. Wang, D. P. Landau, Phys. Rev. Lett. 86, 2050 (2001); R. E. Belardinelli, V. D. Pereyra, Phys. Rev. E 75,
 046701 (2007); B. A. Berg, T. Neuhaus, Phys. Rev. Lett. 68, 9 (1992).
@@ -19,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,136 +32,99 @@ MOST_LEVELS: Final = 2**20
 STREAM: Final = np.uint64(rng.Stream.MULTICANONICAL)
 HALVES: Final = np.ldexp(1.0, -np.arange(67))  # exp(-LARGEST_EXPONENT) > 2^-66
 TWO64: Final = 2.0**64
-LOG_FACTOR, ATTEMPTS, IS_INVERSE = 0, 1, 2  # columns of ``schedule``: ln f, attempts, 1 once ln f follows 1 / time
-_OF_WALKERS: Final = ("spins", "level", "density", "visits", "schedule", "round_trips", "heading")
-_STATE: Final = (*_OF_WALKERS, "bottom")
-
-
-class Grid(NamedTuple):
-    """Energies of one sample as numbers of a grid."""
-
-    step: int  # between neighbouring levels, in quanta
-    low: int  # energy of level 0, in quanta
-    zero: int  # first level at energy 0 or above; 0 is the mean energy at infinite temperature
-    cap: int  # last level with its own weight; all higher ones share it
+_STATE: Final = ("spins", "level", "density", "visits", "log_factor", "bottom", "round_trips", "heading")
 
 
 @kernel
-def _walk(spins, level, density, visits, schedule, round_trips, heading, bonds, grid, block, key, time, learns):  # type: ignore[no-untyped-def]
-    """Move walkers of one sample, one after the other; arrays have a row for each.
-
-    ``density`` is ln G by level, -1 for levels that are not known yet. ``visits`` counts attempts by level, while
-    learning those since ln f changed.
-    """
+def _walk(
+    spins, level, density, visits, log_factor, bottom, round_trips, heading, bonds, grid, block, key, time, learns
+):  # type: ignore[no-untyped-def]
+    """Move walkers of one sample one after the other; arrays have a row for each, as ``Walkers`` describes them."""
     start, neighbour, coupling, field = bonds
-    step, zero, cap, bottom = grid
+    step, zero = grid  # levels above zero share its weight
     sites = field.size
     for w in range(level.size):
         now = level[w]
         for sweep in range(time[0], time[1]):
-            word2, word3 = np.uint64(sweep), rng.counter_plane(np.uint64(sweep), STREAM, np.uint64(0))
+            word2, word3 = rng.low32(np.uint64(sweep)), rng.counter_plane(np.uint64(sweep), STREAM, np.uint64(0))
             for k in range(sites):
-                x0, x1, x2, x3 = rng.philox(np.uint64(k), block[w], rng.low32(word2), word3, key[0], key[1], key[2])
-                # every site is as likely in both directions of a flip, so the rounding of its number does no harm
+                x0, x1, x2, _ = rng.philox(np.uint64(k), block[w], word2, word3, key[0], key[1], key[2])
+                # a flip and its reverse have the same site, so that rounding its number keeps detailed balance
                 i = np.int64((rng.low32(x0) * np.uint64(sites)) >> rng.SHIFT32)
                 local = field[i]
                 for e in range(start[i], start[i + 1]):
                     local += coupling[e] * spins[w, neighbour[e]]
                 then = now + 2 * spins[w, i] * local // step
-                here, there = min(now, cap), min(then, cap)
-                if learns and density[w, there] < 0:  # a new energy: as rare as the rarest one so far
-                    rarest = np.inf
-                    for one in range(cap + 1):
-                        if density[w, one] >= 0:
-                            rarest = min(rarest, density[w, one])
-                    density[w, there] = rarest
+                here, there = min(now, zero), min(then, zero)
+                if learns and density[w, there] < 0:  # a new energy: as rare as the rarest so far
+                    density[w, there] = np.min(density[w][density[w] >= 0])
                 rise = density[w, there] - density[w, here]
                 accepted = rise <= 0
                 if not accepted:
                     r, n = exp_reduced(-min(rise, LARGEST_EXPONENT))
-                    probability = r * HALVES[np.int64(-n)]
-                    uniform = rng.low32(x1) | (x2 << rng.SHIFT32)
+                    probability, uniform = r * HALVES[np.int64(-n)], rng.low32(x1) | (x2 << rng.SHIFT32)
                     accepted = probability >= 1.0 or uniform < np.uint64(probability * TWO64)
                 if accepted:
                     spins[w, i] = -spins[w, i]
                     now, here = then, there
                 if learns:
-                    density[w, here] += schedule[w, LOG_FACTOR]
+                    density[w, here] += log_factor[w]
                     visits[w, here] += 1
                     continue
                 visits[w, now] += 1
                 if now >= zero:
                     round_trips[w] += heading[w] < 0
                     heading[w] = 1
-                elif now <= bottom and heading[w] > 0:
+                elif now <= bottom[w] and heading[w] > 0:
                     heading[w] = -1
             if learns:
-                known, missed = 0, 0
-                for one in range(cap + 1):
-                    known += density[w, one] >= 0
-                    missed += density[w, one] >= 0 and visits[w, one] == 0
-                schedule[w, ATTEMPTS] += sites
-                if schedule[w, IS_INVERSE] == 0 and missed == 0:
-                    schedule[w, LOG_FACTOR] *= 0.5
+                known = density[w] >= 0
+                floor = np.sum(known) / ((sweep + 1.0) * sites)
+                if heading[w] == 2 or log_factor[w] <= floor:
+                    heading[w], log_factor[w] = 2, floor
+                elif np.all(visits[w][known] > 0):
+                    log_factor[w] *= 0.5
                     visits[w] = 0
-                if schedule[w, LOG_FACTOR] <= known / schedule[w, ATTEMPTS]:
-                    schedule[w, IS_INVERSE] = 1
-                if schedule[w, IS_INVERSE] > 0:
-                    schedule[w, LOG_FACTOR] = known / schedule[w, ATTEMPTS]
         level[w] = now
 
 
 class Walkers:
     """Walkers of every sample of a model, from random spins; their moves are functions of the seed alone.
 
-    Attributes:
-        density: ln g of the weights, (samples, replicas, levels), -1 for unknown levels while they are learnt.
-        visits: Attempts that ended at each level, ``int64`` likewise.
-        round_trips: Round trips of each walker between energy 0 and the lowest energy, ``int64`` (samples, replicas).
-        sweep: Sweeps so far.
+    Arrays (samples, replicas, ...) are ``spins``; ``level``; ``density``, ln G by level, -1 where unknown; ``visits``,
+    attempts that ended at each level, while learning since f changed; ``log_factor``, ln f; ``bottom``, the lowest
+    known level; ``round_trips`` between energy 0 and it; ``heading``, -1 or 1 after a visit to it or to 0, while
+    learning 2 once ln f follows 1 / time.
 
     Raises:
         InputError: for energies of too many levels, and runs that exceed the memory or the random counters.
     """
 
-    def __init__(
-        self, model: Ising, replicas: int, seed: int, rounds: int, all_energies: bool, sweeps: int, threads: int | None
-    ) -> None:
-        rng.check_budget(
-            groups=model.sites, samples=model.samples, blocks=replicas, half_sweeps=sweeps, block_name="walkers"
-        )
-        self.model, self.replicas, self._threads = model, replicas, Threads(threads)
-        self._key = (*rng.split_seed(seed), rounds)
+    def __init__(self, model: Ising, replicas: int, seed: int, sweeps: int, threads: int | None) -> None:
+        budget = {"groups": model.sites, "samples": model.samples, "blocks": replicas, "half_sweeps": sweeps}
+        rng.check_budget(**budget, block_name="walkers")
+        self.model, self._threads, self.sweep = model, Threads(threads), 0
+        self._key, near, shape = (*rng.split_seed(seed), rng.ROUNDS), adjacency(model.graph), (model.samples, replicas)
         step, levels = step_and_levels(model)
-        near, self._bonds, self._grids = adjacency(model.graph), [], []
-        shape = model.samples, replicas
         require((16 * levels + model.sites) * replicas * model.samples, f"{replicas} walkers at {levels} energies")
+        self._given, lowest = [], np.zeros((model.samples, 1), np.int64)
         for k in range(model.samples):
             couplings, fields = model.integer_couplings(k), model.integer_fields(k)
-            bound, up = int(np.abs(couplings).sum() + np.abs(fields).sum()), -int(couplings.sum() + fields.sum())
-            low = up - (up + bound) // step * step
-            zero = -(low // step)
-            self._bonds.append((near.start, near.neighbour, couplings[near.bond], fields))
-            self._grids.append(Grid(step, low, zero, levels - 1 if all_energies else zero))
-        up = rng.draw(seed, rng.Stream.START, group=np.arange(model.sites), sample=np.arange(model.samples)[:, None, None],
-                      block=np.arange(replicas)[:, None])[0] & np.uint64(1)  # fmt: skip
-        self.spins = 2 * up.astype(np.int8) - 1
+            bound, up = np.abs(couplings).sum() + np.abs(fields).sum(), -couplings.sum() - fields.sum()
+            lowest[k] = up - (up + bound) // step * step
+            zero = int(-(lowest[k, 0] // step))  # first level at 0, the mean at infinite temperature, or above
+            self._given.append(((near.start, near.neighbour, couplings[near.bond], fields), (step, zero)))
+        self.energies = (lowest + step * np.arange(levels)) * model.quantum  # (samples, levels)
+        sample, block = np.arange(model.samples)[:, None, None], np.arange(replicas)[:, None]
+        words = rng.draw(seed, rng.Stream.START, group=np.arange(model.sites), sample=sample, block=block)
+        self.spins = 2 * (words[0] & np.uint64(1)).astype(np.int8) - 1
         totals = model.energy(np.swapaxes(self.spins, 1, 2)) / model.quantum
-        self.level = (totals - [[grid.low] for grid in self._grids]).astype(np.int64) // step
+        self.level = (totals - lowest).astype(np.int64) // step
         self.density, self.visits = np.full((*shape, levels), -1.0), np.zeros((*shape, levels), np.int64)
-        self.schedule = np.zeros((*shape, 3))
-        self.schedule[..., LOG_FACTOR] = 1.0
-        for grid, density, level in zip(self._grids, self.density, self.level, strict=True):
-            density[np.arange(replicas), np.minimum(level, grid.cap)] = 0.0
-        self.round_trips, self.heading = np.zeros(shape, np.int64), np.zeros(shape, np.int8)
-        self.bottom = np.zeros(model.samples, np.int64)  # lowest known level
-        self.sweep = 0
-
-    @property
-    def energies(self) -> npt.NDArray[np.float64]:
-        """Energy of each level, (samples, levels)."""
-        step = np.arange(self.visits.shape[2])
-        return np.array([grid.low + grid.step * step for grid in self._grids]) * self.model.quantum
+        zeros = np.array([[zero] for _, (_, zero) in self._given])
+        np.put_along_axis(self.density, np.minimum(self.level, zeros)[..., None], 0.0, axis=2)
+        self.log_factor, self.heading = np.ones(shape), np.zeros(shape, np.int8)
+        self.bottom, self.round_trips = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
 
     @property
     def energy(self) -> npt.NDArray[np.float64]:
@@ -175,32 +133,29 @@ class Walkers:
 
     def advance(self, sweeps: int, learns: bool) -> None:
         """Attempt a flip for each site, ``sweeps`` times; ``learns`` is True in the Wang-Landau stage."""
-        parts = min(self.replicas, -(-self._threads.count // self.model.samples))
-        ends = list(pairwise(self.replicas * k // parts for k in range(parts + 1)))
-        time = self.sweep, self.sweep + sweeps
-        self._threads.run(
-            partial(self._advance, k, slice(*end), time, learns) for k in range(self.model.samples) for end in ends
-        )
+        samples, replicas = self.level.shape
+        parts = min(replicas, -(-self._threads.count // samples))
+        ends = list(pairwise(replicas * k // parts for k in range(parts + 1)))
+        self._threads.run(partial(self._advance, k, *end, sweeps, learns) for k in range(samples) for end in ends)
         self.sweep += sweeps
 
-    def _advance(self, sample: int, some: slice, time: tuple[int, int], learns: bool) -> None:
-        grid, block = self._grids[sample], np.arange(some.start, some.stop).astype(np.uint64)
-        arrays = (getattr(self, name)[sample, some] for name in _OF_WALKERS)
-        places = grid.step, grid.zero, grid.cap, int(self.bottom[sample])
-        counters = rng.counter_block(np.uint64(sample), block)
-        _walk(*arrays, self._bonds[sample], places, counters, self._key, time, learns)
+    def _advance(self, sample: int, first: int, stop: int, sweeps: int, learns: bool) -> None:
+        arrays = (getattr(self, name)[sample, first:stop] for name in _STATE)
+        block = rng.counter_block(np.uint64(sample), np.arange(first, stop).astype(np.uint64))
+        _walk(*arrays, *self._given[sample], block, self._key, (self.sweep, self.sweep + sweeps), learns)
 
     def fix_weights(self) -> None:
         """End learning: all walkers of a sample get the mean of their ln G, and visits are counted from now on."""
-        for k, (density, grid) in enumerate(zip(self.density, self._grids, strict=True)):
-            total, known = np.zeros(density.shape[1]), (density >= 0).sum(axis=0)
+        for k, density in enumerate(self.density):
+            known, zero = (density >= 0).sum(axis=0), self._given[k][1][1]
+            total = np.zeros(density.shape[1])
             for one in density:  # added up one by one, for the same bits everywhere
                 total += np.where(one >= 0, one - one.max(), 0.0)
-            mean, self.bottom[k] = total / np.maximum(known, 1), np.flatnonzero(known)[0]
+            mean = total / np.maximum(known, 1)
             mean[known == 0] = mean[known > 0].min()
-            mean[grid.cap + 1 :] = mean[grid.cap]
-            density[:] = mean - mean.min()
-        self.visits[:] = 0
+            mean[zero + 1 :] = mean[zero]
+            density[:], self.bottom[k] = mean - mean.min(), np.flatnonzero(known)[0]
+        self.visits[:], self.heading[:] = 0, 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all arrays by name, from which the walkers can continue."""
@@ -213,18 +168,13 @@ class Walkers:
 
 
 def step_and_levels(model: Ising) -> tuple[int, int]:
-    """Return the greatest common divisor of the costs of all flips in quanta, and the number of levels at this step.
-
-    Levels lie between the bounds of the energy; more than ``MOST_LEVELS`` are refused.
-    """
-    ends, step, bound = model.graph.edges, 0, 0
+    """Return the greatest common divisor of the costs of all flips in quanta, and the number of levels at this step."""
+    step, bound = 0, 0
     for k in range(model.samples):
-        couplings, fields = model.integer_couplings(k), model.integer_fields(k)
-        local = fields.copy()
-        for end in (0, 1):
-            np.add.at(local, ends[:, end], couplings)
+        couplings, local = model.integer_couplings(k), model.integer_fields(k).copy()
+        bound = max(bound, int(np.abs(couplings).sum() + np.abs(local).sum()))
+        np.add.at(local, model.graph.edges, couplings[:, None])
         step = int(np.gcd.reduce([step, 2 * int(np.gcd.reduce(local)), 4 * int(np.gcd.reduce(couplings))]))
-        bound = max(bound, int(np.abs(couplings).sum() + np.abs(fields).sum()))
     step = step or 1
     levels = 2 * bound // step + 1
     if levels > MOST_LEVELS:

@@ -78,7 +78,7 @@ def test_g_of_the_smallest_square_is_that_of_enumeration() -> None:
 
 
 def test_flat_histogram_of_all_energies() -> None:
-    run = ss.multicanonical(ss.Ising(ss.square(4)), 4000, 4000, 64, energies="all", seed=5)
+    run = ss.multicanonical(ss.Ising(ss.square(4)), 4000, 4000, 64, seed=5)
     energies, logs = exact(4)
     assert (run.density.energy == energies).all()
     check(run.density, energies, logs)
@@ -126,7 +126,7 @@ def test_ladder_of_temperatures(hottest: float) -> None:
 
 def test_samples_in_a_field_have_their_own_densities() -> None:
     model = ss.EdwardsAnderson(ss.square(3, 4), samples=3, seed=8, field=0.5)
-    density = ss.multicanonical(model, 4000, 2000, 64, energies="all", seed=8).density
+    density = ss.multicanonical(model, 4000, 2000, 64, seed=8).density
     for sample in range(3):
         check(density, *enumerated(model, sample), sample)
     averages = density.averages([1.0])

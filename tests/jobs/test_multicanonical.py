@@ -15,7 +15,7 @@ from spinsim import rng
 from spinsim.errors import InputError
 from spinsim.sampling.multicanonical import Walkers
 
-SHORT = {"sweeps": 60, "wang_landau": 40, "replicas": 3, "seed": 4, "energies": "all"}
+SHORT = {"sweeps": 60, "wang_landau": 40, "replicas": 3, "seed": 4}
 
 
 def model() -> ss.Ising:
@@ -47,7 +47,7 @@ def plain_walker(one: ss.Ising, sample: int, walker: int, walkers: Walkers) -> t
 
 
 def test_walkers_are_those_of_a_plain_program() -> None:
-    walkers = Walkers(model(), 3, SHORT["seed"], 10, True, 100, 1)
+    walkers = Walkers(model(), 3, SHORT["seed"], 100, 1)
     walkers.advance(40, learns=True)
     walkers.fix_weights()
     wanted = {(k, w): plain_walker(model(), k, w, walkers) for k in range(2) for w in (0, 2)}

@@ -1,78 +1,38 @@
-"""Figures of densities of states: entropy, specific heat, and the two phases of a first-order transition."""
+"""Figure of a density of states: entropy, specific heat, and the two phases of a first-order transition."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from spinsim.analysis.density import DensityOfStates
-from spinsim.analysis.figures.paper import BLUE, GREY, SKY, TEMPERATURE, PaperFigure, drawn_panels
+from spinsim.analysis.figures.paper import BLUE, SKY, TEMPERATURE, PaperFigure, drawn_panels
 from spinsim.analysis.tables import with_error
-from spinsim.errors import InputError
 from spinsim.observables.table import SYMBOLS
-
-_POINTS = 300  # along a curve
-
-
-def density_figures(
-    density: DensityOfStates, style: str = "single", figure: str = "all"
-) -> dict[str, Callable[[], PaperFigure]]:
-    """Return functions that draw the possible figures by name: ``density``, and ``transition`` if there are phases."""
-    figures: dict[str, Callable[[], PaperFigure]] = {"density": lambda: density_figure(density, style)}
-    if figure == "transition" or (figure == "all" and density.transition is not None):
-        figures["transition"] = lambda: transition_figure(density, style)
-    return figures
 
 
 def density_figure(density: DensityOfStates, style: str = "single") -> PaperFigure:
-    """Draw ln g per site against energy, with bands of a standard error, and specific heat against temperature."""
-    model, (at, error, _) = density.model, density.peak
-    grid = np.linspace(at / 3, min(3 * at, density.hottest), _POINTS)
-    heat = density.averages(grid)
-    with drawn_panels(style, 2, 2.1) as (figure, (left, right)):
-        for k, row in enumerate(density.log_density / model.sites):
-            there, spread = np.isfinite(row), np.nan_to_num(density.error[k] / model.sites)
-            x = density.energy[there] / model.sites
-            left.fill_between(x, (row - spread)[there], (row + spread)[there], color=SKY, alpha=0.5, lw=0)
-            left.plot(x, row[there], color=BLUE, lw=0.8)
-        c, spread = heat["specific_heat"], np.nan_to_num(heat["specific_heat_error"])
-        right.fill_between(grid, c - spread, c + spread, color=SKY, alpha=0.5, lw=0)
-        right.plot(grid, c, color=BLUE, lw=0.8)
-        right.axvline(at, color=GREY, lw=0.8, ls=":")
-        left.set_xlabel("energy per site $E/N$")
-        left.set_ylabel(r"$\ln g(E)\,/\,N$")
-        right.set_xlabel(TEMPERATURE)
-        right.set_ylabel(SYMBOLS["specific_heat"])
-    figure.caption = (
-        f"Density of states of {model.name} (a) and the specific heat that follows from it (b), largest at "
-        f"$T = {with_error(at, error)}$ (dotted). Bands are standard errors."
-    )
-    return figure
-
-
-def transition_figure(density: DensityOfStates, style: str = "single") -> PaperFigure:
-    """Draw the distribution of energies where both phases have equal weight, on a logarithmic axis."""
-    model, found = density.model, density.transition
-    if found is None:
-        raise InputError(
-            f"the energies of {model.name} have a single peak at every temperature, or there are several samples: "
-            "draw the density alone"
-        )
-    share = density.probability(found.temperature)[0]
-    x = density.energy / model.sites
-    shown = share > share.max() * np.exp(-1.5 * found.barrier - 3)
-    with drawn_panels(style, 1, 2.3) as (figure, (ax,)):
-        ax.plot(x[shown], share[shown], "o-", ms=2.2, lw=0.6, color=BLUE, mec="none")
-        for energy in found.energy:
-            ax.axvline(energy / model.sites, color=GREY, lw=0.8, ls=":")
-        ax.set_yscale("log")
-        ax.set_xlabel("energy per site $E/N$")
-        ax.set_ylabel("$P(E)$")
-    figure.caption = (
-        f"Distribution of energies of {model.name} at $T = {with_error(found.temperature, found.temperature_error)}$, "
-        "where two phases have equal weight. Dotted lines are at the maxima and the minimum. The latent heat per site "
-        f"is {with_error(found.latent_heat_per_site, found.latent_heat_per_site_error)} and the barrier "
-        rf"$\ln(P_{{\max}}/P_{{\min}}) = {with_error(found.barrier, found.barrier_error)}$."
-    )
+    """Draw ln g(E), the specific heat, and P(E) at a first-order transition if there is one; bands are errors."""
+    sites, at, found = density.model.sites, density.peak, density.transition
+    heat = density.averages(np.linspace(at["peak"] / 3, min(3 * at["peak"], density.hottest), 300))
+    label = with_error(at["peak"], at["peak_error"])
+    words = f"Density of states of {density.model.name}, and its specific heat, which is largest at $T = {label}$"
+    curves = [(density.energy / sites, row / sites, error / sites) for row, error in zip(density.log_density, density.error, strict=True)]  # fmt: skip
+    panels = [("energy per site $E/N$", r"$\ln g(E)\,/\,N$", curves)]
+    curve = heat["temperature"], heat["specific_heat"], heat["specific_heat_error"]
+    panels.append((TEMPERATURE, SYMBOLS["specific_heat"], [curve]))
+    if found:
+        at_transition = density.probability(found["transition_temperature"])[0]
+        shown = np.log(np.maximum(at_transition, at_transition.max() * np.exp(-2 * found["barrier"] - 2)))
+        panels.append(("energy per site $E/N$", r"$\ln P(E)$", [(density.energy / sites, shown, 0 * shown)]))
+        of = (with_error(found[name], found[f"{name}_error"]) for name in ("transition_temperature", "barrier"))
+        words += r"; distribution of energies at $T = {}$, with $\ln(P_\max/P_\min) = {}$".format(*of)
+    with drawn_panels(style, len(panels), 2.1) as (figure, axes):
+        for ax, (x_label, y_label, lines) in zip(axes, panels, strict=True):
+            for x, y, error in lines:
+                there, spread = np.isfinite(y), np.nan_to_num(error)
+                ax.fill_between(x[there], (y - spread)[there], (y + spread)[there], color=SKY, alpha=0.5, lw=0)
+                ax.plot(x[there], y[there], color=BLUE, lw=0.8)
+            ax.set_xlabel(x_label)
+            ax.set_ylabel(y_label)
+    figure.caption = f"{words}. Bands are standard errors."
     return figure

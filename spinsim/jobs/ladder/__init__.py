@@ -38,11 +38,6 @@ class LadderJob(Job):
 
         return recounted(result, device, threads)
 
-    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
-
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)
 

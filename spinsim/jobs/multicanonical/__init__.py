@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.inputs.texts import quoted
+from spinsim.errors import InputError
 from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, Reports
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from spinsim.analysis.density import DensityOfStates
     from spinsim.jobs.multicanonical.run import MulticanonicalPlan, MulticanonicalResult
     from spinsim.jobs.multicanonical.settings import Multicanonical
     from spinsim.model.ising import Ising
@@ -23,12 +21,9 @@ class MulticanonicalJob(Job):
 
     name = "multicanonical"
     a_run = "a multicanonical run"
-    about = """Sample all energies evenly: density of states, free energy and entropy, first-order transitions.
-
-    A Wang-Landau stage finds weights; production with fixed weights follows. It runs on the CPU.
-    """
+    about = "Visit all energies evenly, on the CPU: density of states, free energy, first-order transitions."
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": ""}
-    figures = FigureSet(("density", "transition"))
+    figures = FigureSet(("density",))
 
     @property
     def config(self) -> type[Multicanonical]:
@@ -56,26 +51,16 @@ class MulticanonicalJob(Job):
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)
 
-    def density(self, result: MulticanonicalResult) -> DensityOfStates:
+    def density(self, result: MulticanonicalResult) -> Any:
         return result.density
 
     def draw(self, results: Sequence[MulticanonicalResult], wanted: Drawing) -> Draw:
-        from spinsim.analysis.figures.density import density_figures
+        from spinsim.analysis.figures.density import density_figure
 
-        return density_figures(results[0].density, wanted.style, wanted.figure)
-
-    def plot(self, result: MulticanonicalResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
+        return {"density": lambda: density_figure(results[0].density, wanted.style)}
 
     def check_averages(self, path: Path, result: Any) -> None:
-        from spinsim.errors import InputError
-
-        raise InputError(
-            f"{path} holds {self.a_run}, whose averages follow from its density of states: "
-            f"'spinsim analyze --density {quoted(path)}' prints them"
-        )
+        raise InputError(f"{path} holds {self.a_run}, whose averages follow from g(E): analyze it with --density")
 
 
 JOB = MulticanonicalJob()

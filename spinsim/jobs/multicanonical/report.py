@@ -6,51 +6,37 @@ from pathlib import Path
 
 from spinsim.analysis.density import density_columns
 from spinsim.analysis.tables import Columns, Report, Row
-from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.multicanonical.run import MulticanonicalPlan, MulticanonicalResult
 
 
 def describe(plan: MulticanonicalPlan) -> str:
-    m, model = plan.config.multicanonical, plan.model
-    samples = f"{model.samples} samples x " if model.samples > 1 else ""
-    return (
-        f"Multicanonical sampling of {model.name}: {model.size_in_words}, {samples}"
-        f"{count(plan.config.run.number_of_replicas, 'walker')}, {count(m.wang_landau, 'sweep')} of Wang-Landau "
-        f"sampling and {m.sweeps} with fixed weights, on the CPU"
-    )
+    walkers = f"{count(plan.model.samples, 'sample')} x {count(plan.config.run.number_of_replicas, 'walker')}"
+    stages = f"{count(plan.of_job.wang_landau, 'sweep')} of Wang-Landau and {plan.of_job.sweeps} of production"
+    return f"Multicanonical sampling of {plan.model.name}: {plan.model.size_in_words}, {walkers}, {stages}, on the CPU"
 
 
 def outcome(plan: MulticanonicalPlan, result: MulticanonicalResult, rate: float | None) -> Report:
-    path = quoted(plan.path)
-    following = [f"spinsim analyze --density {path}", f"spinsim plot {path}"]
-    facts = [*reports.facts(plan.path, result), Row(key="updates_per_ns", value=rate)]
-    return Report([*_findings(result), *facts], following)
+    following = [f"spinsim analyze --density {quoted(plan.path)}", f"spinsim plot {quoted(plan.path)}"]
+    rate_row = Row(key="updates_per_ns", value=rate)
+    return Report([*_findings(result), *reports.facts(plan.path, result), rate_row], following)
 
 
 def show(path: Path, result: MulticanonicalResult) -> Report:
-    m = result.config["multicanonical"]
-    every, replicas = m["measure_every"], result.visits.shape[1]
-    head = reports.head_of_steps(path, result, replicas, len(result.sweep), m["sweeps"] // every, every)
+    m, rows = result.config["multicanonical"], len(result.sweep)
+    every = m["measure_every"]
+    head = reports.head_of_steps(path, result, result.visits.shape[1], rows, m["sweeps"] // every, every)
     return Report([*head, *_findings(result)])
 
 
 def _findings(result: MulticanonicalResult) -> list[Row]:
-    met, trips = result.visits.sum(axis=1) > 0, result.round_trips
-    if not met.any():
-        return [Row("Stage", note="Wang-Landau, which finds the weights")]
-    return [
-        Row("Energies", int(met.sum(axis=1).max()), key="levels"),
-        Row("Lowest energy", float(result.level_energy[met].min()), key="lowest_energy"),
-        Row("Round trips", int(trips.sum()), key="round_trips", note=f"between energy 0 and the lowest known energy, "
-            f"of a walker at least {int(trips.min())}"),
-    ]  # fmt: skip
+    met, note = result.visits.any(axis=1), "from energy 0 to the lowest known one and back"
+    lowest = [Row("Lowest energy", float(result.level_energy[met].min()), key="lowest_energy")] if met.any() else []
+    return [*lowest, Row("Round trips", int(result.round_trips.sum()), note=note, key="round_trips")]
 
 
 def columns(result: MulticanonicalResult, by: str) -> Columns:
-    if by == "temperature":
-        return dict(result.density.averages(result.density.usual_temperatures))
-    if by == "energy":
-        return density_columns(result.density)
-    raise InputError(f"a table of a multicanonical run has no lines by {by!r}: choose temperature or energy")
+    if by not in ("temperature", "energy"):
+        raise reports.no_table(f"a multicanonical run by {by}", result)
+    return density_columns(result.density) if by == "energy" else dict(result.density.averages())

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from spinsim.analysis.density import of_ladder
 from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures import paper
-from spinsim.analysis.figures.density import density_figures
+from spinsim.analysis.figures.density import density_figure
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Integers, Tempered, samples_in
@@ -51,7 +51,7 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
     if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(exchange_figure, result, style)
     if figure == "density":
-        figures |= density_figures(of_ladder(result), style, figure)
+        figures["density"] = lambda: density_figure(of_ladder(result), style)
     figures["equilibration"] = lambda: equilibration_figure(result, summary(), style)
     return figures
 

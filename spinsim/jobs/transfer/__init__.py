@@ -64,11 +64,6 @@ class TransferJob(Job):
 
         return draw(results, wanted)
 
-    def plot(self, result: TransferResult, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
-
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(
             f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
