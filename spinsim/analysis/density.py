@@ -233,7 +233,9 @@ def of_ladder(result: Tempered) -> DensityOfStates:
         is_absolute &= normalised(shares[0], counts[0])[2] >= FEWEST * 2 * of_energy.tau[-1]
         with np.errstate(divide="ignore"):
             logs = np.log(counts) + shares
-        each.append((energy, logs[0] + np.append(1, np.full(len(rests), of_energy.wider.max()))[:, None] * (logs - logs[0])))
+        each.append(
+            (energy, logs[0] + np.append(1, np.full(len(rests), of_energy.wider.max()))[:, None] * (logs - logs[0]))
+        )
     return from_counts(model, each, np.inf if is_absolute else float(result.temperature[-1]))
 
 
@@ -248,9 +250,13 @@ def density_columns(density: DensityOfStates) -> Columns:
 def density_report(name: str, density: DensityOfStates, temperature: npt.ArrayLike | None = None) -> Report:
     """Return the report of ``spinsim analyze --density``; temperatures are chosen around the peak by default."""
     averages, found = density.averages(temperature), density.peak | density.transition
-    columns = [Row(key, one, averages.get(f"{key}_error")).cells for key, one in averages.items() if key[-6:] != "_error"]
+    columns = [
+        Row(key, one, averages.get(f"{key}_error")).cells for key, one in averages.items() if key[-6:] != "_error"
+    ]
     rows: list[Row | str] = [f"{name}: {density.model.name}, {len(density.energy)} energies", *in_columns(columns)]
     rows += [Row(key, one, found[f"{key}_error"], key=key) for key, one in found.items() if f"{key}_error" in found]
     if np.isfinite(density.hottest):
         rows.append(Row("Note", note=f"ln g is 0 at the lowest energy: the ladder ends at T = {density.hottest:g}"))
-    return Report([*rows, *unprinted({"file": name, "averages": averages, "density": density_columns(density)} | found)])
+    return Report(
+        [*rows, *unprinted({"file": name, "averages": averages, "density": density_columns(density)} | found)]
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
 from spinsim.errors import InputError, argument, worded
 
@@ -66,11 +66,12 @@ class Reports(Protocol):
         """Return the columns of ``ss.table`` with a line for each temperature, sample and so on."""
 
 
-class Job(ABC):
+class Job:
     """A job, as seen by the rest of the program.
 
-    A member imports modules of the job's folder on use, so that an unused job costs nothing. Methods that are not
-    abstract are defaults.
+    Methods here are defaults, which look for what they need in the job's folder: the class ``Name`` in
+    ``settings.py``, ``NamePlan`` and ``read`` in ``run.py``, ``report.py``, ``draw`` in ``figures.py``. A member
+    imports modules on use, so that an unused job costs nothing.
     """
 
     name: ClassVar[str]  # the command, the name of its settings table, and the root attribute ``job`` of its files
@@ -82,24 +83,28 @@ class Job(ABC):
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together
 
+    def _part(self, name: str) -> Any:
+        """Return a module of the job's folder."""
+        return import_module(f"{type(self).__module__}.{name}")
+
     @property
-    @abstractmethod
     def config(self) -> type[Config]:
-        """Class of the job's configurations."""
+        """Class of the job's configurations, in ``settings.py``."""
+        return cast("type[Config]", getattr(self._part("settings"), self.name.capitalize()))
 
     @property
-    @abstractmethod
     def plan_type(self) -> type[Plan[Any]]:
-        """Class of the job's plans."""
+        """Class of the job's plans, in ``run.py``."""
+        return cast("type[Plan[Any]]", getattr(self._part("run"), f"{self.name.capitalize()}Plan"))
 
-    @abstractmethod
     def read(self, record: Record, model: Ising) -> Result:
-        """Return the result of a run from its record and its model."""
+        """Return the result of a run from its record and its model, by ``read`` of ``run.py``."""
+        return cast("Result", self._part("run").read(record, model))
 
     @property
-    @abstractmethod
     def report(self) -> Reports:
-        """Module with the reports of the job's runs."""
+        """Module with the reports of the job's runs, ``report.py``."""
+        return cast("Reports", self._part("report"))
 
     def plan(self, config: Any) -> Plan[Any]:
         return self.plan_type.of(config)
@@ -163,6 +168,8 @@ class Job(ABC):
 
     def draw(self, results: Sequence[Any], wanted: Drawing) -> Draw:
         """Return functions that draw the possible figures of one or several runs, by the figures' names."""
+        if self.figures.names:
+            return cast("Draw", self._part("figures").draw(results, wanted))
         name = results[0].model.name
         look = worded("spinsim show prints what is in its file", "its dataset() has the series")
         raise InputError(f"{self.a_run} of {name} has no figures: {look}")

@@ -36,10 +36,9 @@ _STATE: Final = ("spins", "level", "density", "visits", "log_factor", "bottom", 
 
 
 @kernel
-def _walk(
-    spins, level, density, visits, log_factor, bottom, round_trips, heading, bonds, grid, block, key, time, learns
-):  # type: ignore[no-untyped-def]
+def _walk(walkers, bonds, grid, block, key, time, learns):  # type: ignore[no-untyped-def]
     """Move walkers of one sample one after the other; arrays have a row for each, as ``Walkers`` describes them."""
+    spins, level, density, visits, log_factor, bottom, round_trips, heading = walkers
     start, neighbour, coupling, field = bonds
     step, zero = grid  # levels above zero share its weight
     sites = field.size
@@ -114,7 +113,7 @@ class Walkers:
             lowest[k] = up - (up + bound) // step * step
             zero = int(-(lowest[k, 0] // step))  # first level at 0, the mean at infinite temperature, or above
             self._given.append(((near.start, near.neighbour, couplings[near.bond], fields), (step, zero)))
-        self.energies = (lowest + step * np.arange(levels)) * model.quantum  # (samples, levels)
+        self.energies = np.float64(model.quantum) * (lowest + step * np.arange(levels))  # (samples, levels)
         sample, block = np.arange(model.samples)[:, None, None], np.arange(replicas)[:, None]
         words = rng.draw(seed, rng.Stream.START, group=np.arange(model.sites), sample=sample, block=block)
         self.spins = 2 * (words[0] & np.uint64(1)).astype(np.int8) - 1
@@ -129,7 +128,7 @@ class Walkers:
     @property
     def energy(self) -> npt.NDArray[np.float64]:
         """Total energy of each walker, (samples, replicas)."""
-        return np.take_along_axis(self.energies, self.level, axis=1)
+        return np.asarray(np.take_along_axis(self.energies, self.level, axis=1))
 
     def advance(self, sweeps: int, learns: bool) -> None:
         """Attempt a flip for each site, ``sweeps`` times; ``learns`` is True in the Wang-Landau stage."""
@@ -140,9 +139,9 @@ class Walkers:
         self.sweep += sweeps
 
     def _advance(self, sample: int, first: int, stop: int, sweeps: int, learns: bool) -> None:
-        arrays = (getattr(self, name)[sample, first:stop] for name in _STATE)
+        arrays = tuple(getattr(self, name)[sample, first:stop] for name in _STATE)
         block = rng.counter_block(np.uint64(sample), np.arange(first, stop).astype(np.uint64))
-        _walk(*arrays, *self._given[sample], block, self._key, (self.sweep, self.sweep + sweeps), learns)
+        _walk(arrays, *self._given[sample], block, self._key, (self.sweep, self.sweep + sweeps), learns)
 
     def fix_weights(self) -> None:
         """End learning: all walkers of a sample get the mean of their ln G, and visits are counted from now on."""

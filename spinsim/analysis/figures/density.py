@@ -16,14 +16,15 @@ def density_figure(density: DensityOfStates, style: str = "single") -> PaperFigu
     heat = density.averages(np.linspace(at["peak"] / 3, min(3 * at["peak"], density.hottest), 300))
     label = with_error(at["peak"], at["peak_error"])
     words = f"Density of states of {density.model.name}, and its specific heat, which is largest at $T = {label}$"
-    curves = [(density.energy / sites, row / sites, error / sites) for row, error in zip(density.log_density, density.error, strict=True)]  # fmt: skip
+    x, rows = density.energy / sites, zip(density.log_density / sites, density.error / sites, strict=True)
+    curves = [(x, row, error) for row, error in rows]
     panels = [("energy per site $E/N$", r"$\ln g(E)\,/\,N$", curves)]
     curve = heat["temperature"], heat["specific_heat"], heat["specific_heat_error"]
     panels.append((TEMPERATURE, SYMBOLS["specific_heat"], [curve]))
     if found:
         at_transition = density.probability(found["transition_temperature"])[0]
         shown = np.log(np.maximum(at_transition, at_transition.max() * np.exp(-2 * found["barrier"] - 2)))
-        panels.append(("energy per site $E/N$", r"$\ln P(E)$", [(density.energy / sites, shown, 0 * shown)]))
+        panels.append(("energy per site $E/N$", r"$\ln P(E)$", [(x, shown, 0 * shown)]))
         of = (with_error(found[name], found[f"{name}_error"]) for name in ("transition_temperature", "barrier"))
         words += r"; distribution of energies at $T = {}$, with $\ln(P_\max/P_\min) = {}$".format(*of)
     with drawn_panels(style, len(panels), 2.1) as (figure, axes):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Reports
+from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 if TYPE_CHECKING:
     from spinsim.jobs.anneal.result import AnnealResult
-    from spinsim.jobs.anneal.run import AnnealPlan
     from spinsim.jobs.anneal.settings import Anneal
     from spinsim.model.ising import Ising
     from spinsim.record import Record
@@ -32,38 +31,15 @@ class AnnealJob(Job):
         {"sample": PlotOption("the configuration or landscape of an anneal run", ("configuration", "landscape"))},
     )
 
-    @property
-    def config(self) -> type[Anneal]:
-        from spinsim.jobs.anneal.settings import Anneal
-
-        return Anneal
-
-    @property
-    def plan_type(self) -> type[AnnealPlan]:
-        from spinsim.jobs.anneal.run import AnnealPlan
-
-        return AnnealPlan
-
     def read(self, record: Record, model: Ising) -> AnnealResult:
         from spinsim.jobs.anneal.result import read
 
         return read(record, model)
 
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.anneal import report
-
-        return report
-
     def recounted(self, result: AnnealResult, device: str, threads: int | None) -> AnnealResult:
         from spinsim.jobs.anneal.run import recounted
 
         return recounted(result, device, threads)
-
-    def draw(self, results: Sequence[AnnealResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.anneal.figures import draw
-
-        return draw(results, wanted)
 
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, Reports
+from spinsim.jobs.base import Draw, Drawing, FigureSet, Job
 
 if TYPE_CHECKING:
-    from spinsim.jobs.multicanonical.run import MulticanonicalPlan, MulticanonicalResult
-    from spinsim.jobs.multicanonical.settings import Multicanonical
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
+    from spinsim.jobs.multicanonical.run import MulticanonicalResult
 
 
 class MulticanonicalJob(Job):
@@ -24,29 +21,6 @@ class MulticanonicalJob(Job):
     about = "Visit all energies evenly, on the CPU: density of states, free energy, first-order transitions."
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": ""}
     figures = FigureSet(("density",))
-
-    @property
-    def config(self) -> type[Multicanonical]:
-        from spinsim.jobs.multicanonical.settings import Multicanonical
-
-        return Multicanonical
-
-    @property
-    def plan_type(self) -> type[MulticanonicalPlan]:
-        from spinsim.jobs.multicanonical.run import MulticanonicalPlan
-
-        return MulticanonicalPlan
-
-    def read(self, record: Record, model: Ising) -> MulticanonicalResult:
-        from spinsim.jobs.multicanonical.run import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.multicanonical import report
-
-        return report
 
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)

@@ -24,16 +24,15 @@ def outcome(plan: MulticanonicalPlan, result: MulticanonicalResult, rate: float 
 
 
 def show(path: Path, result: MulticanonicalResult) -> Report:
-    m, rows = result.config["multicanonical"], len(result.sweep)
+    m, rows = result.config["multicanonical"], len(result.record["measurements/sweep"])
     every = m["measure_every"]
-    head = reports.head_of_steps(path, result, result.visits.shape[1], rows, m["sweeps"] // every, every)
+    head = reports.head_of_steps(path, result, result.round_trips.shape[1], rows, m["sweeps"] // every, every)
     return Report([*head, *_findings(result)])
 
 
 def _findings(result: MulticanonicalResult) -> list[Row]:
-    met, note = result.visits.any(axis=1), "from energy 0 to the lowest known one and back"
-    lowest = [Row("Lowest energy", float(result.level_energy[met].min()), key="lowest_energy")] if met.any() else []
-    return [*lowest, Row("Round trips", int(result.round_trips.sum()), note=note, key="round_trips")]
+    note = "from energy 0 to the lowest known one and back"
+    return [Row("Round trips", int(result.round_trips.sum()), note=note, key="round_trips")]
 
 
 def columns(result: MulticanonicalResult, by: str) -> Columns:

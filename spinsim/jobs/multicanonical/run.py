@@ -50,11 +50,6 @@ class MulticanonicalResult(Result):
     record: Record = field(default_factory=Record)
 
     @property
-    def visits(self) -> npt.NDArray[np.int64]:
-        """Attempted flips that ended at each level, (samples, replicas, levels)."""
-        return np.asarray(self.record[f"{HISTOGRAM}/visits"])
-
-    @property
     def round_trips(self) -> npt.NDArray[np.int64]:
         """Trips of each walker from energy 0 to the lowest known one and back, (samples, replicas)."""
         return np.asarray(self.record[f"{HISTOGRAM}/round_trips"])
@@ -64,16 +59,18 @@ class MulticanonicalResult(Result):
         """The density of states, with errors from the walkers; InputError in the Wang-Landau stage."""
         if not len(self.record[f"{MEASUREMENTS}/sweep"]):
             raise InputError(f"the run of {self.model.name} is still in its Wang-Landau stage: complete it")
-        histogram, total = self.record.group(HISTOGRAM), self.visits.sum(axis=1)
-        counts = np.concatenate([total[None], total - self.visits.swapaxes(0, 1)])  # without each walker in turn
+        energy, weight, visits = (
+            self.record[f"{HISTOGRAM}/{name}"] for name in ("level_energy", "log_weight", "visits")
+        )
+        total = visits.sum(axis=1)
+        counts = np.concatenate([total[None], total - visits.swapaxes(0, 1)])  # without each walker in turn
         with np.errstate(divide="ignore"):
-            logs = np.log(counts) - histogram["log_weight"]
-        return from_counts(self.model, list(zip(histogram["level_energy"], logs.swapaxes(0, 1), strict=True)))
+            logs = np.log(counts) - weight
+        return from_counts(self.model, list(zip(energy, logs.swapaxes(0, 1), strict=True)))
 
     @property
     def _run_facts(self) -> dict[str, str]:
-        trips = f"{count(int(self.round_trips.sum()), 'round trip')} in energy"
-        return {"replicas": count(self.visits.shape[1], "walker"), "trips": trips}
+        return {"trips": f"{count(int(self.round_trips.sum()), 'round trip')} in energy"}
 
 
 _ROWS: Final = [
@@ -94,7 +91,7 @@ def read(record: Record, model: Ising) -> MulticanonicalResult:
 class MulticanonicalPlan(Plan[Multicanonical]):
     """A multicanonical run that is ready to begin."""
 
-    split = ""  # type: ignore[assignment]  # one process does all work
+    split = ""  # one process does all work
 
     @classmethod
     def model_of(cls, config: Multicanonical, device: str) -> Ising:

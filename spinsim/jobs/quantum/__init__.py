@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
+from spinsim.jobs.base import FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Report
-    from spinsim.jobs.quantum.run import QuantumPlan, QuantumResult
-    from spinsim.jobs.quantum.settings import Quantum
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
+    from spinsim.jobs.quantum.run import QuantumResult
 
 
 class QuantumJob(LadderJob):
@@ -30,34 +27,6 @@ class QuantumJob(LadderJob):
     )
     resumable: ClassVar[Mapping[str, str]] = {"sweeps": "Total number of measured sweeps of a quantum run"}
     figures = FigureSet(("thermodynamics", "order", "time", "gaps", "local"))
-
-    @property
-    def config(self) -> type[Quantum]:
-        from spinsim.jobs.quantum.settings import Quantum
-
-        return Quantum
-
-    @property
-    def plan_type(self) -> type[QuantumPlan]:
-        from spinsim.jobs.quantum.run import QuantumPlan
-
-        return QuantumPlan
-
-    def read(self, record: Record, model: Ising) -> QuantumResult:
-        from spinsim.jobs.quantum.run import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.quantum import report
-
-        return report
-
-    def draw(self, results: Sequence[QuantumResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.quantum.figures import draw
-
-        return draw(results, wanted)
 
     def analysis(self, result: QuantumResult) -> list[str]:
         from spinsim.jobs.quantum.report import in_time_lines

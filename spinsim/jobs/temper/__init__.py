@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spinsim.errors import InputError, argument
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Reports
+from spinsim.jobs.base import FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
     from spinsim.analysis.density import DensityOfStates
-    from spinsim.jobs.temper.run import TemperPlan, TemperResult
+    from spinsim.jobs.temper.run import TemperResult
     from spinsim.jobs.temper.settings import Temper
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
 
 
 class TemperJob(LadderJob):
@@ -29,34 +27,6 @@ class TemperJob(LadderJob):
         "time_limit": "Longest duration of a search from its beginning",
     }
     figures = FigureSet(("thermodynamics", "order", "cut", "overlap", "exchange", "equilibration", "density"))
-
-    @property
-    def config(self) -> type[Temper]:
-        from spinsim.jobs.temper.settings import Temper
-
-        return Temper
-
-    @property
-    def plan_type(self) -> type[TemperPlan]:
-        from spinsim.jobs.temper.run import TemperPlan
-
-        return TemperPlan
-
-    def read(self, record: Record, model: Ising) -> TemperResult:
-        from spinsim.jobs.temper.run import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.temper import report
-
-        return report
-
-    def draw(self, results: Sequence[TemperResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.temper.figures import draw
-
-        return draw(results, wanted)
 
     def density(self, result: TemperResult) -> DensityOfStates:
         from spinsim.analysis.density import of_ladder

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted
-from spinsim.jobs.base import Draw, Drawing, FigureSet, Job, PlotOption, Reports
-
-if TYPE_CHECKING:
-    from spinsim.jobs.transfer.run import TransferPlan, TransferResult
-    from spinsim.jobs.transfer.settings import Transfer
-    from spinsim.model.ising import Ising
-    from spinsim.record import Record
+from spinsim.jobs.base import FigureSet, Job, PlotOption
 
 _AVERAGE = PlotOption("the lengths of transfer runs", ("lengths",))
 
@@ -35,34 +29,6 @@ class TransferJob(Job):
     figures_of_several = FigureSet(
         ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
     )
-
-    @property
-    def config(self) -> type[Transfer]:
-        from spinsim.jobs.transfer.settings import Transfer
-
-        return Transfer
-
-    @property
-    def plan_type(self) -> type[TransferPlan]:
-        from spinsim.jobs.transfer.run import TransferPlan
-
-        return TransferPlan
-
-    def read(self, record: Record, model: Ising) -> TransferResult:
-        from spinsim.jobs.transfer.run import read
-
-        return read(record, model)
-
-    @property
-    def report(self) -> Reports:
-        from spinsim.jobs.transfer import report
-
-        return report
-
-    def draw(self, results: Sequence[TransferResult], wanted: Drawing) -> Draw:
-        from spinsim.jobs.transfer.figures import draw
-
-        return draw(results, wanted)
 
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(
