@@ -1,8 +1,7 @@
 """Density of states g(E): averages at all temperatures, and transitions between two phases that coexist.
 
-g(E) comes from visits to energies in a flat histogram, or from the measurements of a whole ladder of temperatures
-(A. M. Ferrenberg, R. H. Swendsen, Phys. Rev. Lett. 63, 1195 (1989)). Errors are jackknife errors: over walkers, or over
-stretches of time, which are left out at all temperatures at once.
+g(E) comes from a flat histogram, or from all temperatures of a ladder (A. M. Ferrenberg, R. H. Swendsen, Phys. Rev.
+Lett. 63, 1195 (1989)). Errors are jackknife errors over walkers, or over stretches of time.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ from spinsim.registry import job_of
 from spinsim.result import Run, as_result
 
 _RANGE: Final = (0.05, 5.0)  # of temperatures in which a peak is looked for, in units of the local fields
-_GRID: Final = 200  # temperatures in this range
 _WINDOW: Final = 0.25  # width of averages of ln P(E) over levels, in standard deviations of the energy at the peak
-_MOST_SPLITS: Final = 50  # steps that look for the energy between two phases
 _CLEAR: Final = 3  # standard errors by which a barrier between two phases must exceed 0
 
 
@@ -72,15 +69,15 @@ class DensityOfStates:
             temperature: One or several in the coupling unit / k_B; by default around the peak of the specific heat.
 
         Returns:
-            Arrays (temperatures,): ``temperature``, ``energy_per_site``, ``specific_heat``, ``free_energy_per_site``
-            and ``entropy_per_site``, each also with ``_error``; the last two only if ``hottest`` is infinite.
+            Arrays (temperatures,): ``temperature``, ``energy_per_site``, ``specific_heat`` and, if ``hottest`` is
+            infinite, ``free_energy_per_site`` and ``entropy_per_site``; each also with ``_error``.
 
         Raises:
             InputError: for temperatures that are not above 0, or above ``hottest``.
         """
-        top = self.peak["peak"]
-        usual = np.geomspace(top / 3, min(3 * top, self.hottest), 20)
-        targets = finite_array(np.atleast_1d(usual if temperature is None else temperature), "temperature", least=1)
+        if temperature is None:
+            temperature = np.geomspace(self.peak["peak"] / 3, min(3 * self.peak["peak"], self.hottest), 20)
+        targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
         if targets.ndim != 1 or not ((targets > 0) & (targets <= self.hottest)).all():
             raise InputError(f"temperatures {targets.tolist()} are not all above 0 and at most {self.hottest:g}")
         names = ["energy_per_site", "specific_heat", "free_energy_per_site", "entropy_per_site"]
@@ -94,11 +91,11 @@ class DensityOfStates:
     def peak(self) -> dict[str, float]:
         """Temperature of the largest specific heat (``peak``), ``peak_error``, and this ``specific_heat``."""
         low, high = (factor * (self.model.energy_scale or 1.0) for factor in _RANGE)
-        grid = np.geomspace(low, min(high, self.hottest), _GRID)
+        grid = np.geomspace(low, min(high, self.hottest), 200)
         for _ in range(2):  # the second grid lies around the peak
             heat = np.array([self._canonical(one)[1].mean(axis=1) for one in grid])  # (temperatures, 1 + blocks)
-            top = int(np.clip(heat[:, 0].argmax(), 1, _GRID - 2))
-            fine, grid = grid, np.linspace(grid[top - 1], grid[top + 1], _GRID)
+            top = int(np.clip(heat[:, 0].argmax(), 1, 198))
+            fine, grid = grid, np.linspace(grid[top - 1], grid[top + 1], 200)
         at, error = self._with_error(fine[heat.argmax(axis=0)][:, None])
         return {"peak": at, "peak_error": error, "specific_heat": float(heat[:, 0].max())}
 
@@ -106,21 +103,18 @@ class DensityOfStates:
     def transition(self) -> dict[str, float]:
         """The first-order transition of a model of one sample, empty if there are no two phases.
 
-        ``transition_temperature``, at which the phases have equal weight; ``latent_heat_per_site``, the difference of
-        their mean energies; ``barrier`` = ln(P_max / P_min) between them, with the mean of both maxima of ln P; each
-        with ``_error``; total energies of the ``ordered`` and the ``disordered`` maximum of P(E) and of the ``valley``
-        between them. ln P is averaged over a few levels, and a barrier must exceed three standard errors. Gaps between
-        the lowest energies of a small model look the same; at a transition, the barrier grows with the size.
-
-        Equal weight: C. Borgs, R. Kotecky, J. Stat. Phys. 61, 79 (1990). Barrier: K. Binder, Phys. Rev. A 25, 1699
-        (1982).
+        ``transition_temperature``, where both have equal weight (C. Borgs, R. Kotecky, J. Stat. Phys. 61, 79 (1990));
+        ``latent_heat_per_site`` between them; ``barrier`` = ln(P_max / P_min), with the mean of both maxima of ln P(E)
+        (K. Binder, Phys. Rev. A 25, 1699 (1982)); each with ``_error``; total energies of the ``ordered`` and the
+        ``disordered`` maximum and of the ``valley``. ln P is averaged over a few levels; a barrier must exceed three
+        standard errors. It grows with the size: gaps of the lowest energies of a small model look the same.
         """
         if self.model.samples > 1:
             return {}
         beta, energy, logs = 1 / self.peak["peak"], self.energy, self.log_density[0]
         share, level = self.probability(1 / beta)[0], np.arange(len(energy))
         split, spread = float(share @ energy), np.sqrt(share @ level**2 - (share @ level) ** 2)
-        for _ in range(_MOST_SPLITS):
+        for _ in range(50):
             beta, lower = _equal_weight(energy, logs, split, beta)[0], energy <= split
             weight = uniform_filter1d(logs - beta * energy, 1 + int(_WINDOW * spread))
             first, last = int(weight[lower].argmax()), int(lower.sum() + weight[~lower].argmax())
@@ -135,10 +129,9 @@ class DensityOfStates:
             at, heat = _equal_weight(energy, one, split, beta)
             low, middle, high = uniform_filter1d(one - energy * at, 1 + int(_WINDOW * spread))[places]
             rows.append((1 / at, heat / self.model.sites, (low + high) / 2 - middle))
-        names = "transition_temperature", "latent_heat_per_site", "barrier"
         found = dict(zip(("ordered", "valley", "disordered"), energy[places].tolist(), strict=True))
-        for name, column in zip(names, np.transpose(rows), strict=True):
-            found[name], found[f"{name}_error"] = self._with_error(column[:, None])
+        for k, name in enumerate(("transition_temperature", "latent_heat_per_site", "barrier")):
+            found[name], found[f"{name}_error"] = self._with_error(np.array(rows)[:, k, None])
         return found if found["barrier"] > _CLEAR * found["barrier_error"] else {}  # none if the error is unknown
 
     def _canonical(self, temperature: float) -> Array:
@@ -189,14 +182,13 @@ def density_of_states(run: Run) -> DensityOfStates:
     """Density of states of a multicanonical run, or of a tempering run by multiple histograms.
 
     Args:
-        run: A result, or the file of a run. Sums over energy must have a bin for each energy.
+        run: A result, or the file of a run.
 
     Returns:
         ln g(E) with errors, and canonical averages at all temperatures.
 
     Raises:
-        InputError: for runs of other jobs, unfinished Wang-Landau stages, and bins of several
-            energies, such as with Gaussian couplings.
+        InputError: for other runs, and energies that are not known exactly (Gaussian couplings).
     """
     result = as_result(run)
     density: DensityOfStates = job_of(result.job).density(result)
@@ -211,11 +203,10 @@ def from_counts(model: Ising, each: Sequence[tuple[Array, Array]], hottest: floa
     grid = np.unique(np.concatenate([energy[np.isfinite(logs[0])] for energy, logs in each]))
     whole = np.full((len(each[0][1]), len(each), len(grid)), -np.inf)
     with np.errstate(invalid="ignore"):
-        for k, (energy, logs) in enumerate(each):
-            there, zero = np.isfinite(logs[0]), logsumexp(logs, axis=1, keepdims=True) - model.sites * np.log(2)
-            lowest = logs[:, there][:, :1]
-            shifted = logs - (zero if np.isinf(hottest) else lowest)
-            whole[:, k, np.searchsorted(grid, energy[there])] = shifted[:, there]
+        for k, (energy, unshifted) in enumerate(each):
+            there = np.isfinite(unshifted[0])
+            logs, zero = unshifted[:, there], logsumexp(unshifted, axis=1, keepdims=True) - model.sites * np.log(2)
+            whole[:, k, np.searchsorted(grid, energy[there])] = logs - (zero if np.isinf(hottest) else logs[:, :1])
     return DensityOfStates(model, grid, whole[0], whole[1:], hottest)
 
 
@@ -233,30 +224,27 @@ def of_ladder(result: Tempered) -> DensityOfStates:
         is_absolute &= normalised(shares[0], counts[0])[2] >= FEWEST * 2 * of_energy.tau[-1]
         with np.errstate(divide="ignore"):
             logs = np.log(counts) + shares
-        each.append(
-            (energy, logs[0] + np.append(1, np.full(len(rests), of_energy.wider.max()))[:, None] * (logs - logs[0]))
-        )
+        logs[1:] = logs[0] + of_energy.wider.max() * (logs[1:] - logs[0])
+        each.append((energy, logs))
     return from_counts(model, each, np.inf if is_absolute else float(result.temperature[-1]))
 
 
 def density_columns(density: DensityOfStates) -> Columns:
     """Return energies with ln g and its error, sample by sample."""
     sample, level = np.nonzero(np.isfinite(density.log_density))
-    columns: Columns = {"sample": sample} if density.model.samples > 1 else {}
-    of_level = {"log_density": density.log_density, "log_density_error": density.error}
-    return columns | {"energy": density.energy[level]} | {name: one[sample, level] for name, one in of_level.items()}
+    logs, error = density.log_density[sample, level], density.error[sample, level]
+    of_samples: Columns = {"sample": sample} if density.model.samples > 1 else {}
+    return of_samples | {"energy": density.energy[level], "log_density": logs, "log_density_error": error}
 
 
 def density_report(name: str, density: DensityOfStates, temperature: npt.ArrayLike | None = None) -> Report:
     """Return the report of ``spinsim analyze --density``; temperatures are chosen around the peak by default."""
     averages, found = density.averages(temperature), density.peak | density.transition
-    columns = [
-        Row(key, one, averages.get(f"{key}_error")).cells for key, one in averages.items() if key[-6:] != "_error"
-    ]
-    rows: list[Row | str] = [f"{name}: {density.model.name}, {len(density.energy)} energies", *in_columns(columns)]
+    shown = [key for key in averages if not key.endswith("_error")]
+    rows: list[Row | str] = [f"{name}: {density.model.name}, {len(density.energy)} energies"]
+    rows += in_columns(Row(key, averages[key], averages.get(f"{key}_error")).cells for key in shown)
     rows += [Row(key, one, found[f"{key}_error"], key=key) for key, one in found.items() if f"{key}_error" in found]
     if np.isfinite(density.hottest):
         rows.append(Row("Note", note=f"ln g is 0 at the lowest energy: the ladder ends at T = {density.hottest:g}"))
-    return Report(
-        [*rows, *unprinted({"file": name, "averages": averages, "density": density_columns(density)} | found)]
-    )
+    numbers = {"file": name, "averages": averages, "density": density_columns(density)}
+    return Report([*rows, *unprinted(numbers | found)])

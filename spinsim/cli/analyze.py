@@ -68,9 +68,8 @@ def analyze(
     density: Annotated[
         bool,
         Flag(
-            "--density",
-            help="Density of states of each multicanonical or temper run instead, and averages that follow from it at "
-            "all temperatures or at those of --reweight; --csv has a line for each energy.",
+            help="Density of states of each file instead, and averages that follow from it; --csv has a line for each "
+            "energy.",
         ),
     ] = False,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
@@ -153,16 +152,15 @@ def _scaling(results: list[Any], others: object) -> Report:
 
 def _densities(files: list[Path], grid: str | None, csv: Path | None, overwrite: bool) -> list[Report]:
     """Return the report on the density of states of each file, and write the densities if a file is given."""
-    from spinsim.analysis.density import density_columns, density_of_states, density_report
+    from spinsim.analysis import density
     from spinsim.analysis.tables import write_csv
     from spinsim.inputs.numbers import read_grid
 
-    names, densities = [str(file) for file in files], [density_of_states(file) for file in files]
-    chosen = None if grid is None else read_grid("reweight", grid)
+    of_files = {str(file): density.density_of_states(file) for file in files}
     if csv:
-        tables = one_below_the_other(names, [density_columns(one) for one in densities])
-        write_csv(tables, [one.model for one in densities], csv, overwrite)
-    return [density_report(*one, chosen) for one in zip(names, densities, strict=True)]
+        tables = one_below_the_other(list(of_files), [density.density_columns(one) for one in of_files.values()])
+        write_csv(tables, [one.model for one in of_files.values()], csv, overwrite)
+    return [density.density_report(*one, grid and read_grid("reweight", grid)) for one in of_files.items()]
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

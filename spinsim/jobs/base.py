@@ -152,10 +152,7 @@ class Job:
 
     def density(self, result: Any) -> DensityOfStates:
         """Return the density of states that follows from a run."""
-        raise InputError(
-            f"{self.a_run} of {result.model.name} gives no density of states: temper the model, or sample it with "
-            f"{worded('spinsim multicanonical', 'ss.multicanonical')}"
-        )
+        raise InputError(f"{self.a_run} gives no density of states: give a multicanonical run or a temper run")
 
     def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:
         """Return the joint report of ``spinsim analyze`` on several runs; empty if it adds nothing to single ones.

@@ -11,10 +11,9 @@ Sources: F. Wang, D. P. Landau, Phys. Rev. Lett. 86, 2050 (2001); R. E. Belardin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +25,14 @@ from spinsim.machine.compiled import kernel
 from spinsim.machine.memory import require
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import adjacency
+from spinsim.model.hamiltonian import Integers
 from spinsim.model.ising import Ising
 
 MOST_LEVELS: Final = 2**20
 STREAM: Final = np.uint64(rng.Stream.MULTICANONICAL)
 HALVES: Final = np.ldexp(1.0, -np.arange(67))  # exp(-LARGEST_EXPONENT) > 2^-66
 TWO64: Final = 2.0**64
-_STATE: Final = ("spins", "level", "density", "visits", "log_factor", "bottom", "round_trips", "heading")
+STATE: Final = ("spins", "level", "density", "visits", "log_factor", "bottom", "round_trips", "heading", "sweep")
 
 
 @kernel
@@ -93,7 +93,7 @@ class Walkers:
     Arrays (samples, replicas, ...) are ``spins``; ``level``; ``density``, ln G by level, -1 where unknown; ``visits``,
     attempts that ended at each level, while learning since f changed; ``log_factor``, ln f; ``bottom``, the lowest
     known level; ``round_trips`` between energy 0 and it; ``heading``, -1 or 1 after a visit to it or to 0, while
-    learning 2 once ln f follows 1 / time.
+    learning 2 once ln f follows 1 / time; and ``sweep``, (), sweeps so far.
 
     Raises:
         InputError: for energies of too many levels, and runs that exceed the memory or the random counters.
@@ -102,15 +102,21 @@ class Walkers:
     def __init__(self, model: Ising, replicas: int, seed: int, sweeps: int, threads: int | None) -> None:
         budget = {"groups": model.sites, "samples": model.samples, "blocks": replicas, "half_sweeps": sweeps}
         rng.check_budget(**budget, block_name="walkers")
-        self.model, self._threads, self.sweep = model, Threads(threads), 0
+        self.model, self._threads, self.sweep = model, Threads(threads), np.zeros((), np.int64)
         self._key, near, shape = (*rng.split_seed(seed), rng.ROUNDS), adjacency(model.graph), (model.samples, replicas)
-        step, levels = step_and_levels(model)
+        samples = [(model.integer_couplings(k), model.integer_fields(k)) for k in range(model.samples)]
+        step = _step(model.graph.edges, samples)
+        bound = max(int(np.abs(couplings).sum() + np.abs(fields).sum()) for couplings, fields in samples)
+        levels = 2 * bound // step + 1
+        if levels > MOST_LEVELS:
+            raise InputError(
+                f"the energies of {model.name} have {levels} levels, more than {MOST_LEVELS}: give couplings and "
+                "fields that are small multiples of one number, such as +-1"
+            )
         require((16 * levels + model.sites) * replicas * model.samples, f"{replicas} walkers at {levels} energies")
         self._given, lowest = [], np.zeros((model.samples, 1), np.int64)
-        for k in range(model.samples):
-            couplings, fields = model.integer_couplings(k), model.integer_fields(k)
-            bound, up = np.abs(couplings).sum() + np.abs(fields).sum(), -couplings.sum() - fields.sum()
-            lowest[k] = up - (up + bound) // step * step
+        for k, (couplings, fields) in enumerate(samples):
+            lowest[k] = (-couplings.sum() - fields.sum() + bound) % step - bound
             zero = int(-(lowest[k, 0] // step))  # first level at 0, the mean at infinite temperature, or above
             self._given.append(((near.start, near.neighbour, couplings[near.bond], fields), (step, zero)))
         self.energies = np.float64(model.quantum) * (lowest + step * np.arange(levels))  # (samples, levels)
@@ -139,9 +145,9 @@ class Walkers:
         self.sweep += sweeps
 
     def _advance(self, sample: int, first: int, stop: int, sweeps: int, learns: bool) -> None:
-        arrays = tuple(getattr(self, name)[sample, first:stop] for name in _STATE)
+        arrays = tuple(getattr(self, name)[sample, first:stop] for name in STATE[:-1])
         block = rng.counter_block(np.uint64(sample), np.arange(first, stop).astype(np.uint64))
-        _walk(arrays, *self._given[sample], block, self._key, (self.sweep, self.sweep + sweeps), learns)
+        _walk(arrays, *self._given[sample], block, self._key, (int(self.sweep), int(self.sweep) + sweeps), learns)
 
     def fix_weights(self) -> None:
         """End learning: all walkers of a sample get the mean of their ln G, and visits are counted from now on."""
@@ -156,29 +162,12 @@ class Walkers:
             density[:], self.bottom[k] = mean - mean.min(), np.flatnonzero(known)[0]
         self.visits[:], self.heading[:] = 0, 0
 
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of all arrays by name, from which the walkers can continue."""
-        return {name: getattr(self, name).copy() for name in _STATE} | {"sweep": np.array(self.sweep)}
 
-    def restore(self, saved: Mapping[str, npt.NDArray[Any]]) -> None:
-        for name in _STATE:
-            getattr(self, name)[:] = saved[name]
-        self.sweep = int(saved["sweep"])
-
-
-def step_and_levels(model: Ising) -> tuple[int, int]:
-    """Return the greatest common divisor of the costs of all flips in quanta, and the number of levels at this step."""
-    step, bound = 0, 0
-    for k in range(model.samples):
-        couplings, local = model.integer_couplings(k), model.integer_fields(k).copy()
-        bound = max(bound, int(np.abs(couplings).sum() + np.abs(local).sum()))
-        np.add.at(local, model.graph.edges, couplings[:, None])
+def _step(edges: npt.NDArray[np.int32], samples: list[tuple[Integers, Integers]]) -> int:
+    """Return the greatest common divisor of the costs of all flips, from the couplings and fields of each sample."""
+    step = 0
+    for couplings, fields in samples:
+        local = fields.copy()
+        np.add.at(local, edges, couplings[:, None])
         step = int(np.gcd.reduce([step, 2 * int(np.gcd.reduce(local)), 4 * int(np.gcd.reduce(couplings))]))
-    step = step or 1
-    levels = 2 * bound // step + 1
-    if levels > MOST_LEVELS:
-        raise InputError(
-            f"the energies of {model.name} have {levels} levels, {step * model.quantum:.3g} apart, and at most "
-            f"{MOST_LEVELS} are sampled: give couplings and fields that are small multiples of one number, such as +-1"
-        )
-    return step, levels
+    return step or 1

@@ -180,7 +180,7 @@ def refusals() -> list[tuple[Any, str]]:
         (lambda: ss.multicanonical(ss.EdwardsAnderson(ss.square(8), couplings="gaussian")), "levels"),
         (lambda: ss.multicanonical(model, device="cuda"), "the device cpu"),
         (lambda: ss.multicanonical(model, replicas=1), "give 2 replicas or more"),
-        (lambda: ss.multicanonical(model, sweeps=15), "no multiple of measure_every 10"),
+        (lambda: ss.multicanonical(model, sweeps=15), "multiples of measure_every, which is 10"),
         (lambda: flat().density.averages([0.0]), "above 0"),
     ]
 

@@ -22,14 +22,14 @@ from spinsim.record import Array, Record
 from spinsim.result import Result
 from spinsim.run.execute import FileRow, Run
 from spinsim.run.identity import check_stored_state
-from spinsim.run.plan import Plan, Saving, Watch, build_model
+from spinsim.run.plan import Plan, Saving, Watch
 from spinsim.run.recording import Recording
-from spinsim.sampling.multicanonical import Walkers
+from spinsim.sampling.multicanonical import STATE, Walkers
 from spinsim.sampling.portions import OnUpdates
 from spinsim.store.contents import ENERGY, MEASUREMENTS, STEP, Arrays, Series, group_of
 
 HISTOGRAM: Final = "histogram"  # group of the visits
-_AT_ONCE: Final = 2**23  # attempted flips of the Wang-Landau stage between two looks at the clock
+_PATHS: Final = {name: f"{HISTOGRAM}/{name}" for name in ("visits", "round_trips")}
 
 
 @public
@@ -39,8 +39,7 @@ class MulticanonicalResult(Result):
 
     Attributes:
         model: The model.
-        record: The whole run as named arrays, as stored in its file: energies of the walkers in ``measurements``; in
-            ``histogram``, energies and weights of the levels, visits and round trips.
+        record: The whole run as named arrays, as stored in its file: ``measurements`` and ``histogram``.
         job: Name of the job, the command that makes such runs.
     """
 
@@ -59,14 +58,11 @@ class MulticanonicalResult(Result):
         """The density of states, with errors from the walkers; InputError in the Wang-Landau stage."""
         if not len(self.record[f"{MEASUREMENTS}/sweep"]):
             raise InputError(f"the run of {self.model.name} is still in its Wang-Landau stage: complete it")
-        energy, weight, visits = (
-            self.record[f"{HISTOGRAM}/{name}"] for name in ("level_energy", "log_weight", "visits")
-        )
-        total = visits.sum(axis=1)
-        counts = np.concatenate([total[None], total - visits.swapaxes(0, 1)])  # without each walker in turn
+        histogram = self.record.groups[HISTOGRAM]
+        visits = np.insert(-histogram["visits"], 0, 0, axis=1)  # of all walkers, and without each in turn
         with np.errstate(divide="ignore"):
-            logs = np.log(counts) - weight
-        return from_counts(self.model, list(zip(energy, logs.swapaxes(0, 1), strict=True)))
+            logs = np.log(visits - visits.sum(axis=1, keepdims=True)) - histogram["log_weight"][:, None]
+        return from_counts(self.model, list(zip(histogram["level_energy"], logs, strict=True)))
 
     @property
     def _run_facts(self) -> dict[str, str]:
@@ -92,10 +88,6 @@ class MulticanonicalPlan(Plan[Multicanonical]):
     """A multicanonical run that is ready to begin."""
 
     split = ""  # one process does all work
-
-    @classmethod
-    def model_of(cls, config: Multicanonical, device: str) -> Ising:
-        return build_model(config.model, config.run.number_of_replicas)
 
     @property
     def rows(self) -> int:
@@ -124,31 +116,29 @@ class MulticanonicalRun(Run):
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         walkers, m = self._walkers, self._plan.of_job
         attempts = walkers.spins.size  # of a sweep
-        self._watch.on_stage("", self._plan.updates(walkers.visits.shape[1]), walkers.sweep * attempts)
-        while walkers.sweep < m.wang_landau + m.sweeps:
-            learns = walkers.sweep < m.wang_landau
-            most = min(max(1, _AT_ONCE // attempts), m.wang_landau - walkers.sweep) if learns else m.measure_every
-            walkers.advance(most, learns)
-            self._watch.on_updates(most * attempts)
-            sweep = walkers.sweep - m.wang_landau
-            if not learns:
-                yield {"step": sweep // m.measure_every - 1, "sweep": sweep, "energy": walkers.energy}
-            elif sweep == 0:
+        self._watch.on_stage("", self._plan.updates(walkers.visits.shape[1]), int(walkers.sweep) * attempts)
+        for sweep in range(int(walkers.sweep) - m.wang_landau, m.sweeps, m.measure_every):  # below 0 while learning
+            walkers.advance(m.measure_every, learns=sweep < 0)
+            self._watch.on_updates(m.measure_every * attempts)
+            done = sweep + m.measure_every
+            if sweep >= 0:
+                yield {"step": sweep // m.measure_every, "sweep": done, "energy": walkers.energy}
+            elif done == 0:
                 walkers.fix_weights()
             if self._saving.due():
                 yield None
 
     def state(self) -> Arrays:
-        state = self._walkers.state()
-        sums = {"log_weight": -state["density"][:, 0], **{name: state.pop(name) for name in ("visits", "round_trips")}}
-        return state | {f"{HISTOGRAM}/{name}": array for name, array in sums.items()}
+        state = {_PATHS.get(name, name): getattr(self._walkers, name).copy() for name in STATE}
+        return state | {f"{HISTOGRAM}/log_weight": -state["density"][:, 0]}
 
     def ended(self) -> tuple[Arrays, Arrays]:
         return self.state(), self.state()
 
     def restore(self, saved: Arrays) -> None:
         check_stored_state(self._plan.path, saved, self.state())
-        self._walkers.restore({name.rpartition("/")[2]: array for name, array in saved.items()})
+        for name in STATE:
+            getattr(self._walkers, name)[...] = saved[_PATHS.get(name, name)]
 
 
 @public

@@ -19,8 +19,10 @@ class MulticanonicalSettings(Table):
     measure_every: int = setting(10, "Sweeps between two recorded energies", low=1, high=10**9)
 
     def check_together(self) -> None:
-        if self.sweeps % self.measure_every:
-            raise InputError(f"sweeps {self.sweeps} are no multiple of measure_every {self.measure_every}: change one")
+        if self.sweeps % self.measure_every or self.wang_landau % self.measure_every:
+            raise InputError(
+                f"give sweeps and wang_landau as multiples of measure_every, which is {self.measure_every}"
+            )
 
 
 @dataclass(frozen=True)
