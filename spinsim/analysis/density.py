@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import uniform_filter1d
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
@@ -28,7 +27,7 @@ from spinsim.registry import job_of
 from spinsim.result import Run, as_result
 
 _RANGE: Final = (0.05, 5.0)  # of temperatures in which a peak is looked for, in units of the local fields
-_WINDOW: Final = 0.25  # width of averages of ln P(E) over levels, in standard deviations of the energy at the peak
+_WINDOW: Final = 0.25  # width of sums of P(E) over levels, in standard deviations of the energy at the peak
 _CLEAR: Final = 3  # standard errors by which a barrier between two phases must exceed 0
 
 
@@ -77,7 +76,7 @@ class DensityOfStates:
         """
         if temperature is None:
             temperature = np.geomspace(self.peak["peak"] / 3, min(3 * self.peak["peak"], self.hottest), 20)
-        targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
+        targets = np.atleast_1d(finite_array(temperature, "temperature", least=1))
         if targets.ndim != 1 or not ((targets > 0) & (targets <= self.hottest)).all():
             raise InputError(f"temperatures {targets.tolist()} are not all above 0 and at most {self.hottest:g}")
         names = ["energy_per_site", "specific_heat", "free_energy_per_site", "entropy_per_site"]
@@ -106,7 +105,7 @@ class DensityOfStates:
         ``transition_temperature``, where both have equal weight (C. Borgs, R. Kotecky, J. Stat. Phys. 61, 79 (1990));
         ``latent_heat_per_site`` between them; ``barrier`` = ln(P_max / P_min), with the mean of both maxima of ln P(E)
         (K. Binder, Phys. Rev. A 25, 1699 (1982)); each with ``_error``; total energies of the ``ordered`` and the
-        ``disordered`` maximum and of the ``valley``. ln P is averaged over a few levels; a barrier must exceed three
+        ``disordered`` maximum and of the ``valley``. P is added up over a few levels; a barrier must exceed three
         standard errors. It grows with the size: gaps of the lowest energies of a small model look the same.
         """
         if self.model.samples > 1:
@@ -116,7 +115,7 @@ class DensityOfStates:
         split, spread = float(share @ energy), np.sqrt(share @ level**2 - (share @ level) ** 2)
         for _ in range(50):
             beta, lower = _equal_weight(energy, logs, split, beta)[0], energy <= split
-            weight = uniform_filter1d(logs - beta * energy, 1 + int(_WINDOW * spread))
+            weight = _smooth(logs - beta * energy, 1 + int(_WINDOW * spread))
             first, last = int(weight[lower].argmax()), int(lower.sum() + weight[~lower].argmax())
             valley = first + int(weight[first : last + 1].argmin())
             if valley in (first, last):
@@ -127,7 +126,7 @@ class DensityOfStates:
         rows, places = [], [first, valley, last]
         for one in (logs, *self.left_out[:, 0]):
             at, heat = _equal_weight(energy, one, split, beta)
-            low, middle, high = uniform_filter1d(one - energy * at, 1 + int(_WINDOW * spread))[places]
+            low, middle, high = _smooth(one - energy * at, 1 + int(_WINDOW * spread))[places]
             rows.append((1 / at, heat / self.model.sites, (low + high) / 2 - middle))
         found = dict(zip(("ordered", "valley", "disordered"), energy[places].tolist(), strict=True))
         for k, name in enumerate(("transition_temperature", "latent_heat_per_site", "barrier")):
@@ -158,6 +157,12 @@ def _jackknife_error(values: Array) -> Array:
     """Return the standard error of a number from its values without each block in turn; NaN where one is infinite."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.sqrt(len(values) - 1) * values.std(axis=0))
+
+
+def _smooth(logs: Array, levels: int) -> Array:
+    """Return ln of the sums of P(E) over this number of levels: neighbouring levels may differ much in their states."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.convolve(np.exp(logs - logs.max()), np.ones(levels), "same")))
 
 
 def _equal_weight(energy: Array, logs: Array, split: float, near: float) -> tuple[float, float]:

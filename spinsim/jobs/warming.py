@@ -226,5 +226,6 @@ RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
     },
     "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
     "transfer": {"chains and squares": _transfer},
+    "multicanonical": {"lattices": lambda device: spinsim.multicanonical(Ising(square(4)), 10, 10) and None},
 }
 """Small runs that compile the kernels of common runs, by job and model."""
