@@ -21,7 +21,7 @@ from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.tables import Columns, Report, Row, in_columns, unprinted
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
-from spinsim.inputs.numbers import finite_array
+from spinsim.inputs.numbers import as_floats
 from spinsim.model.ising import Ising
 from spinsim.registry import job_of
 from spinsim.result import Run, as_result
@@ -76,8 +76,8 @@ class DensityOfStates:
         """
         if temperature is None:
             temperature = np.geomspace(self.peak["peak"] / 3, min(3 * self.peak["peak"], self.hottest), 20)
-        targets = np.atleast_1d(finite_array(temperature, "temperature", least=1))
-        if targets.ndim != 1 or not ((targets > 0) & (targets <= self.hottest)).all():
+        targets = np.atleast_1d(as_floats(temperature, "temperature"))
+        if targets.ndim != 1 or not ((targets > 0) & (targets <= self.hottest) & np.isfinite(targets)).all():
             raise InputError(f"temperatures {targets.tolist()} are not all above 0 and at most {self.hottest:g}")
         names = ["energy_per_site", "specific_heat", "free_energy_per_site", "entropy_per_site"]
         each = np.array([self._canonical(one) for one in targets])  # (temperatures, names, 1 + blocks, samples)

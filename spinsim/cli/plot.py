@@ -33,8 +33,9 @@ def plot(
         Flag(
             "--what",
             help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
-            "overlap, exchange or equilibration of a temper run; thermodynamics, order, time, gaps or local of a "
-            "quantum run; cut of a MaxCut run; crossings or thermodynamics of several sizes; lengths of transfer runs.",
+            "overlap, exchange, equilibration or density of a temper run; density of a multicanonical run; "
+            "thermodynamics, order, time, gaps or local of a quantum run; cut of a MaxCut run; crossings or "
+            "thermodynamics of several sizes; lengths of transfer runs.",
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,

@@ -173,9 +173,7 @@ class Job:
 
     def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of a result by name, or the paths of their files if a folder is given."""
-        from spinsim.jobs.plotting import figures_of
-
-        return figures_of([result], names, folder, about)
+        return self.draw([result], Drawing())
 
     def preview(self, result: Any, width: int) -> tuple[bytes, str]:
         """Return the first figure of a result as a PNG, to be shown ``width`` pixels wide, and its caption.

@@ -41,6 +41,11 @@ class AnnealJob(Job):
 
         return recounted(result, device, threads)
 
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import figures_of
+
+        return figures_of([result], names, folder, about)
+
     def changed(self, config: Anneal, settings: Mapping[str, Any], path: Path) -> Any:
         a = config.anneal
         if "anneals" in settings and (a.anneals is None or not a.is_search):

@@ -7,6 +7,7 @@ and figures.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ class LadderJob(Job):
         from spinsim.jobs.ladder.run import recounted
 
         return recounted(result, device, threads)
+
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import figures_of
+
+        return figures_of([result], names, folder, about)
 
     def lengths(self, config: Any) -> tuple[str, ...]:
         return ("sweeps",)

@@ -33,6 +33,11 @@ class MulticanonicalJob(Job):
 
         return {"density": lambda: density_figure(results[0].density, wanted.style)}
 
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import figures_of
+
+        return figures_of([result], names, folder, about)
+
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(f"{path} holds {self.a_run}, whose averages follow from g(E): analyze it with --density")
 

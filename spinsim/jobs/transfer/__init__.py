@@ -30,6 +30,11 @@ class TransferJob(Job):
         ("lengths",), {"average": _AVERAGE, "near": PlotOption("the crossings of several widths", ("lengths",))}
     )
 
+    def plot(self, result: Any, names: Any, folder: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+        from spinsim.jobs.plotting import figures_of
+
+        return figures_of([result], names, folder, about)
+
     def check_averages(self, path: Path, result: Any) -> None:
         raise InputError(
             f"{path} holds {self.a_run}, whose levels are no averages: 'spinsim show {quoted(path)}' prints them and "
