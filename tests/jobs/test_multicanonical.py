@@ -106,6 +106,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
 
     monkeypatch.chdir(tmp_path)
     run = "multicanonical --size 6 --sweeps 2000 --wang-landau 1000 --replicas 8 --out a.h5"
+    assert "updates/ns" in spinsim("multicanonical --size 4 --sweeps 10 --wang-landau 10 --dry-run")
     assert "Round trips" in spinsim(run)
     assert "2000 of 2000 sweeps" in spinsim("show a.h5")
     numbers = json.loads(spinsim("analyze a.h5 --density --json --csv g.csv --reweight 2:3:3"))

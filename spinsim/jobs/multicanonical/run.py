@@ -26,7 +26,7 @@ from spinsim.run.plan import Plan, Saving, Watch
 from spinsim.run.recording import Recording
 from spinsim.sampling.multicanonical import STATE, Walkers
 from spinsim.sampling.portions import OnUpdates
-from spinsim.store.contents import ENERGY, MEASUREMENTS, STEP, Arrays, Series, group_of
+from spinsim.store.contents import ENERGY, MEASUREMENTS, STEP, Arrays, Series, bytes_of_sums, group_of, room_of
 
 HISTOGRAM: Final = "histogram"  # group of the visits
 _PATHS: Final = {name: f"{HISTOGRAM}/{name}" for name in ("visits", "round_trips")}
@@ -116,6 +116,8 @@ class MulticanonicalRun(Run):
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         walkers, m = self._walkers, self._plan.of_job
         attempts = walkers.spins.size  # of a sweep
+        if self._watch.on_size is not None:
+            self._watch.on_size(room_of(self.contents, self.planned) + 3 * bytes_of_sums(self.contents), "")
         self._watch.on_stage("", self._plan.updates(walkers.visits.shape[1]), int(walkers.sweep) * attempts)
         for sweep in range(int(walkers.sweep) - m.wang_landau, m.sweeps, m.measure_every):  # below 0 while learning
             walkers.advance(m.measure_every, learns=sweep < 0)
