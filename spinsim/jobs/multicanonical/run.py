@@ -160,18 +160,19 @@ def multicanonical(
 ) -> MulticanonicalResult:
     """Visit all energies evenly, by Wang-Landau sampling and then with fixed weights.
 
-    Energies below 0, of positive temperatures, are visited evenly; all higher ones get one weight. F. Wang, D. P.
-    Landau, Phys. Rev. Lett. 86, 2050 (2001); B. A. Berg, T. Neuhaus, Phys. Rev. Lett. 68, 9 (1992).
+    Energies below 0, of positive temperatures, are visited evenly; higher ones get one weight.
+    F. Wang, D. P. Landau, Phys. Rev. Lett. 86, 2050 (2001); B. A. Berg, T. Neuhaus, ibid. 68, 9
+    (1992).
 
     Args:
         model: Model whose couplings and fields are small multiples of one number, such as +1 and -1.
         sweeps: Sweeps of each walker with fixed weights (a whole number from 1 to 10^12).
-        wang_landau: Sweeps of the first stage, which finds the weights (likewise).
-        replicas: Walkers of each sample, at least 2; errors come from their scatter.
-        measure_every: Sweeps between two recorded energies; the histogram counts every attempted flip.
-        seed: Seed of the walkers, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh one.
-        device: ``auto`` or ``cpu``: this job has no GPU code.
-        threads: CPU threads (a whole number from 1 to 4096), all by default; no bit depends on it.
+        wang_landau: Sweeps of the first stage, which finds the weights (from 1 to 10^12).
+        replicas: Walkers of each sample, from whose scatter errors come (from 2 to 2^21).
+        measure_every: Sweeps between two recorded energies (from 1 to 10^9).
+        seed: Seed of the walkers, 64 bits (from 0 to 2^64 - 1); None draws a fresh one.
+        device: ``auto`` or ``cpu``; ``cuda`` and ``gpu`` are refused: there is no GPU code.
+        threads: CPU threads (from 1 to 4096), all by default; no bit depends on it.
         on_updates: Called at intervals with the number of attempted flips since the last call.
         out: File for the run and its checkpoints, from which the same call or ``resume`` continues.
         checkpoint_every: Seconds between checkpoints, at least 0.
