@@ -165,7 +165,7 @@ def multicanonical(
     (1992).
 
     Args:
-        model: Model whose couplings and fields are small multiples of one number, such as +1 and -1.
+        model: Model whose couplings and fields are small multiples of one number, such as +-1.
         sweeps: Sweeps of each walker with fixed weights (a whole number from 1 to 10^12).
         wang_landau: Sweeps of the first stage, which finds the weights (from 1 to 10^12).
         replicas: Walkers of each sample, from whose scatter errors come (from 2 to 2^21).
