@@ -92,11 +92,16 @@ class DensityOfStates:
         low, high = (factor * (self.model.energy_scale or 1.0) for factor in _RANGE)
         grid = np.geomspace(low, min(high, self.hottest), 200)
         for _ in range(2):  # the second grid lies around the peak
-            heat = np.array([self._canonical(one)[1].mean(axis=1) for one in grid])  # (temperatures, 1 + blocks)
-            top = int(np.clip(heat[:, 0].argmax(), 1, 198))
+            heat = np.array([self._canonical(one)[1] for one in grid])  # (temperatures, 1 + blocks, samples)
+            whole, samples = heat[:, 0].mean(axis=1), heat.shape[2]
+            top = int(np.clip(whole.argmax(), 1, 198))
             fine, grid = grid, np.linspace(grid[top - 1], grid[top + 1], 200)
-        at, error = self._with_error(fine[heat.argmax(axis=0)][:, None])
-        return {"peak": at, "peak_error": error, "specific_heat": float(heat[:, 0].max())}
+        rests = (
+            heat[:, 1:, 0] if samples == 1 else whole[:, None] - heat[:, 0] / samples
+        )  # a block or a sample left out
+        places = fine[np.column_stack([whole, rests]).argmax(axis=0)]
+        error = float(_jackknife_error(places[1:])) if len(places) > 1 else np.nan
+        return {"peak": float(places[0]), "peak_error": error, "specific_heat": float(whole.max())}
 
     @cached_property
     def transition(self) -> dict[str, float]:

@@ -187,8 +187,8 @@ def check_levels(run: RunSums) -> None:
     model, width = run.reduced.model, _widest(run)
     if width > max(spacing_of(model), model.quantum):
         raise InputError(
-            f"sums over the energies of {model.name} hold several energies in a bin of {width:.3g}: run a smaller "
-            f"model, or fewer {argument('temperatures')}"
+            f"sums over the energies of {model.name} hold several energies in a bin of {width:.3g}: give couplings and "
+            "fields that are small multiples of one number, or a smaller model"
         )
 
 
