@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spinsim.analysis import onsager as onsager
     from spinsim.analysis.autocorrelation import integrated_time as integrated_time
     from spinsim.analysis.barrier import Barrier as Barrier
+    from spinsim.analysis.density import DensityOfStates as DensityOfStates
+    from spinsim.analysis.density import density_of_states as density_of_states
     from spinsim.analysis.scaling.collapse import collapse as collapse
     from spinsim.analysis.scaling.curves import sizes_along as sizes_along
     from spinsim.analysis.scaling.dynamic import dynamic_exponent as dynamic_exponent
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.calls import resume as resume
     from spinsim.jobs.evolve.result import EvolveResult as EvolveResult
     from spinsim.jobs.evolve.run import evolve as evolve
+    from spinsim.jobs.multicanonical.run import MulticanonicalResult as MulticanonicalResult
+    from spinsim.jobs.multicanonical.run import multicanonical as multicanonical
     from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
@@ -89,6 +93,7 @@ __version__ = "1.0.0"
 # Names are imported when first used, so that `spinsim --help` need not wait for Numba.
 _NAMES = {
     "analysis.autocorrelation": ["integrated_time"],
+    "analysis.density": ["DensityOfStates", "density_of_states"],
     "analysis.onsager": ["onsager"],
     "analysis.scaling.collapse": ["collapse"],
     "analysis.scaling.curves": ["sizes_along"],
@@ -114,6 +119,7 @@ _NAMES = {
     "jobs.calls": ["recount", "resume"],
     "jobs.evolve.run": ["evolve"],
     "jobs.evolve.result": ["EvolveResult"],
+    "jobs.multicanonical.run": ["MulticanonicalResult", "multicanonical"],
     "jobs.plotting": ["plot"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.run": ["QuantumResult", "quantum"],

@@ -220,6 +220,8 @@ def why_apart(a: Result, b: Result) -> str:
         return "as searches end when they are done"
     if not _of_one_graph(a.model, b.model):
         return "as their lattices or graphs differ"
+    if "histogram" in a.record.groups:
+        return "as each has weights of its own"
     settings, others = (_compared(result) for result in (a, b))
     for name in {**settings, **others}:
         if settings.get(name) != others.get(name):

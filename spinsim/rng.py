@@ -74,6 +74,7 @@ class Stream(IntEnum):
     FORTUIN_KASTELEYN = 13  # open bonds, coins and seeds of clusters
     SINGLE_SPIN = 14  # sites and acceptance of single-spin dynamics by name
     PERTURBATION = 15  # changes of couplings, keyed by a seed of their own
+    MULTICANONICAL = 16  # sites and acceptance of walkers in energy
 
 
 @inlined

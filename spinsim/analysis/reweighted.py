@@ -166,13 +166,29 @@ def check_width(run: RunSums, samples: int) -> None:
             f"the run of {model.name} has no sums over energy, for which its samples leave no room, or is one of "
             f"several samples: run fewer {argument('samples')}, and reweight all of them together"
         )
-    shifts = [shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist()]
-    width, spacing = energies.unit * 2.0 ** max(shifts), max(spacing_of(model), energies.unit)
+    width, spacing = _widest(run), max(spacing_of(model), energies.unit)
     variance = (run.mean("E^2") - run.mean("energy") ** 2).mean(axis=0)  # of the energy per site, over samples
     if width > spacing and width > _WIDEST * model.sites * float(np.sqrt(max(variance.min(), 0.0))):
         raise InputError(
             f"sums over the energies of {model.name} have bins of {width:.3g}, which are wide against the fluctuations "
             "at the lowest temperature: run a ladder that is shorter"
+        )
+
+
+def _widest(run: RunSums) -> float:
+    """Return the width of the widest bins of energy."""
+    energies = run.reduced.energies
+    assert energies is not None  # noqa: S101  (as ``check_width`` has said)
+    return energies.unit * 2.0 ** max(shift_of(low, high, energies.bins) for low, high in run.arrays[RANGE].tolist())
+
+
+def check_levels(run: RunSums) -> None:
+    """Refuse sums over energy with several energies in a bin."""
+    model, width = run.reduced.model, _widest(run)
+    if width > max(spacing_of(model), model.quantum):
+        raise InputError(
+            f"sums over the energies of {model.name} hold several energies in a bin of {width:.3g}: give couplings and "
+            "fields that are small multiples of one number, or a smaller model"
         )
 
 
@@ -307,8 +323,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():
         raise InputError(f"temperatures {targets.tolist()} are not all above 0: give a list of such")
-    check_length(measurements_of(result))
-    statistics, times, wholes, joins = _joined_samples(result)
+    result, statistics, times, wholes, joins = joined_samples(result)
     parts = [_moments(whole, one, targets) for whole, one in zip(wholes, joins, strict=True)]
     mean = _mean(parts)
     tau = times["energy"].tau
@@ -317,7 +332,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
         rows = [_mean(parts[:k] + parts[k + 1 :]) for k in range(len(parts))]
     else:
         rests = (wholes[0].without(stretch) for stretch in range(len(wholes[0].singles.stretches)))
-        rows = [_moments(rest, _join(rest, joins[0].log_partition), targets) for rest in rests]
+        rows = [_moments(rest, join(rest, joins[0].log_partition), targets) for rest in rests]
     columns = _observables(result, "infinity" if absolute else "hottest")
     values, *left_out = (observed(Point(result.model, targets), columns, averages) for averages in (mean, *rows))
     errors = np.sqrt(len(rows) - 1) * np.array(left_out).std(axis=0)
@@ -333,7 +348,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
 def free_energies(result: Tempered) -> tuple[Array, Array]:
     """Total free energies (samples, temperatures) on the ladder, and their errors, which are NaN of several samples."""
     sites, ladder = result.model.sites, result.temperature
-    statistics, times, wholes, joins = _joined_samples(result)
+    result, statistics, times, wholes, joins = joined_samples(result)
     parts = [_moments(whole, one, ladder) for whole, one in zip(wholes, joins, strict=True)]
     if min(part["measurements at infinity"].min() for part in parts) < FEWEST * 2 * times["energy"].tau[-1]:
         raise InputError(
@@ -349,18 +364,23 @@ def free_energies(result: Tempered) -> tuple[Array, Array]:
     return -ladder * sites * log_z, error
 
 
-def _joined_samples(result: Tempered) -> tuple[Statistics, dict[str, _Time], list[_Counted], list[MultiHistogram]]:
-    """Return the statistics of a run, its autocorrelation times, and each sample's sums with its joined ladder."""
+Joined = tuple[Tempered, Statistics, dict[str, "Time"], list["Counted"], list[MultiHistogram]]
+"""A run with sums over energy, its statistics, autocorrelation times, and for each sample its sums and its ladder."""
+
+
+def joined_samples(result: Tempered) -> Joined:
+    """Join the ladder of each sample; refuse short runs, and sums over energy that are missing or in wide bins."""
+    check_length(measurements_of(result))
     result = replace(result, reduced=result.reduced or sums_of(result, by_energy=True))
     statistics = statistics_of(result)
     check_width(statistics.run, statistics.samples)
     times, merge = _times(statistics)
-    parts_of = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
-    wholes = [_counted(result, runs, k, merge) for runs, k in parts_of]
-    return statistics, times, wholes, [_join(whole) for whole in wholes]
+    parts = [(part.runs, k) for part in statistics.parts for k in range(len(part.samples))]
+    wholes = [_counted(result, runs, k, merge) for runs, k in parts]
+    return result, statistics, times, wholes, [join(whole) for whole in wholes]
 
 
-class _Counted(NamedTuple):
+class Counted(NamedTuple):
     """Sums of one sample over measurements of equal energy."""
 
     sites: int  # of the model
@@ -370,13 +390,13 @@ class _Counted(NamedTuple):
     pairs: Cells | None  # of all pairs of copies, None where there are none
     middle: dict[str, float]  # for each variance, by name, a number near the mean
 
-    def without(self, stretch: int) -> _Counted:
+    def without(self, stretch: int) -> Counted:
         """Leave a stretch of time out, at all temperatures at once."""
         pairs = None if self.pairs is None else self.pairs.without(stretch)
         return self._replace(singles=self.singles.without(stretch), pairs=pairs)
 
 
-def _counted(result: Tempered, runs: IndependentRuns, sample: int, merge: int) -> _Counted:
+def _counted(result: Tempered, runs: IndependentRuns, sample: int, merge: int) -> Counted:
     """Return the sums of the runs of a sample over its energies; stretches are ``merge`` blocks long."""
     run = runs.first
     moments = [name for name in moments_of(_observables(result, "hottest")) if name in MOMENTS]
@@ -390,29 +410,29 @@ def _counted(result: Tempered, runs: IndependentRuns, sample: int, merge: int) -
     each = list(zip(runs.runs, merges, strict=True))
     singles = together([cells_of_copies(one, sample, own, middle, spacing, n) for one, n in each])
     pairs = together([cells_of_pairs(one, sample, of_pairs, spacing, n) for one, n in each]) if of_pairs else None
-    return _Counted(sites, beta, first_guess(sites * runs.mean("energy")[sample], beta), singles, pairs, middle)
+    return Counted(sites, beta, first_guess(sites * runs.mean("energy")[sample], beta), singles, pairs, middle)
 
 
-def _join(whole: _Counted, start: Array | None = None) -> MultiHistogram:
+def join(whole: Counted, start: Array | None = None) -> MultiHistogram:
     energy, level = np.unique(whole.singles.energy, return_inverse=True)
     count = np.bincount(level, whole.singles.count)
     return joined(energy, count, whole.beta, whole.start if start is None else start)
 
 
-def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
+def _moments(whole: Counted, ladder: MultiHistogram, targets: Array) -> dict[str, Array]:
     """Averages of moments of one sample by name, and ln Z and entropy per site less their values at the hot end."""
     sites, beta, singles, pairs = whole.sites, 1 / targets, whole.singles, whole.pairs
     shares = ladder.log_shares(singles.energy)
     shares_of_pairs = None if pairs is None else ladder.log_shares(pairs.energy, 2)
     rows = []
     for b in (*beta, ladder.beta[-1], 0.0):
-        weight, log_partition, count = _normalised(shares - b * singles.energy, singles.count)
+        weight, log_partition, count = normalised(shares - b * singles.energy, singles.count)
         row = dict(zip(singles.names, (singles.sums[1:] @ weight).tolist(), strict=True))
         row |= {name: _variance(singles, name, weight) for name in whole.middle}
         row |= {"ln Z": log_partition / sites, "entropy": b * row["energy"] + log_partition / sites}
         row["measurements"] = count
         if pairs is not None and shares_of_pairs is not None:
-            weight, _, count = _normalised(shares_of_pairs - b * pairs.energy, pairs.count)
+            weight, _, count = normalised(shares_of_pairs - b * pairs.energy, pairs.count)
             row |= dict(zip(pairs.names, (pairs.sums[1:] @ weight).tolist(), strict=True)) | {"pairs": count}
         rows.append(row)
     *asked, hottest, infinite = rows
@@ -425,7 +445,7 @@ def _moments(whole: _Counted, ladder: MultiHistogram, targets: Array) -> dict[st
     return averages
 
 
-def _normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
+def normalised(logarithms: Array, count: Array) -> tuple[Array, float, float]:
     """Weights of a measurement in each cell, normalised to 1, ln of the former sum, and Kish's effective number."""
     largest = float(logarithms.max())
     weight = np.exp(logarithms - largest)
@@ -457,7 +477,7 @@ def _observables(result: Tempered, reference: str) -> tuple[Observable, ...]:
     return observables(result.model, measured._replace(copies=fewer), reference)
 
 
-class _Time(NamedTuple):
+class Time(NamedTuple):
     """Autocorrelation of a series at each temperature of the ladder."""
 
     tau: Array  # in measurements, the mean over samples
@@ -465,7 +485,7 @@ class _Time(NamedTuple):
     wider: Array  # factor that widens errors
 
 
-def _times(statistics: Statistics) -> tuple[dict[str, _Time], int]:
+def _times(statistics: Statistics) -> tuple[dict[str, Time], int]:
     """Autocorrelation times of all observables, and the number of merged blocks, 0 for several samples."""
     names = dict.fromkeys(["energy", *series_of(_observables(statistics.result, "hottest"))])
     is_one = statistics.samples == 1
@@ -474,13 +494,13 @@ def _times(statistics: Statistics) -> tuple[dict[str, _Time], int]:
     for name in names:
         time = statistics.time(name)
         wider = statistics.chain(name).factor_at(merge)[0] if is_one else np.ones(statistics.run.reduced.places)
-        times[name] = _Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
+        times[name] = Time(time.tau.mean(axis=0), time.trusted.mean(axis=0), wider)
     return times, merge
 
 
 def _estimates(
     result: Tempered, targets: Array, columns: tuple[Observable, ...], values: Array, errors: Array,
-    times: dict[str, _Time], mean: dict[str, Array],
+    times: dict[str, Time], mean: dict[str, Array],
 ) -> dict[str, Estimate]:  # fmt: skip
     estimates = {}
     for o, value, spread in zip(columns, values, errors, strict=True):

@@ -85,6 +85,14 @@ def analyze(
             "three, within boxes), chaos of one run or two; or interface, of a periodic and an antiperiodic run."
         ),
     ] = None,
+    density: Annotated[
+        bool,
+        Flag(
+            "--density",
+            help="Density of states of each file instead, and averages that follow from it; --csv has a line for each "
+            "energy.",
+        ),
+    ] = False,
     device: Annotated[str | None, Flag(help="Device for --from-configurations: auto, cpu or cuda.  [auto]")] = None,
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
@@ -125,6 +133,11 @@ def analyze(
     choose = partial(_names, columns=columns, every=every)
     if csv:
         check_output(csv, "csv", overwrite=True)  # refuses to replace other files, such as results
+    if density:
+        if scaling or from_configurations:
+            raise InputError("--density goes with --reweight, --csv and --json alone: leave other options out")
+        tell(_densities(files, reweight, csv, overwrite), as_json)
+        return
     where = (device or "auto") if from_configurations else None
     runs = gathered(files, [_read(file, where) for file in files])
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
@@ -205,6 +218,19 @@ def _analyses(what: str, names: list[str], results: list[Any]) -> list[Report]:
     if ANALYSES[what].most_runs == 1:
         return [ANALYSES[what](result).report(name) for name, result in zip(names, results, strict=True)]
     return [ANALYSES[what](*results).report(" and ".join(names))]
+
+
+def _densities(files: list[Path], grid: str | None, csv: Path | None, overwrite: bool) -> list[Report]:
+    """Return the report on the density of states of each file, and write the densities if a file is given."""
+    from spinsim.analysis import density
+    from spinsim.analysis.tables import write_csv
+    from spinsim.inputs.numbers import read_grid
+
+    of_files = {str(file): density.density_of_states(file) for file in files}
+    if csv:
+        tables = one_below_the_other(list(of_files), [density.density_columns(one) for one in of_files.values()])
+        write_csv(tables, [one.model for one in of_files.values()], csv, overwrite)
+    return [density.density_report(*one, grid and read_grid("reweight", grid)) for one in of_files.items()]
 
 
 def _read(file: Path, recounted_on: str | None) -> Any:

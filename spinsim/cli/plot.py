@@ -33,9 +33,10 @@ def plot(
         Flag(
             "--what",
             help="all, or one: thermodynamics, configuration or landscape of an anneal run; thermodynamics, order, "
-            "walks, overlap, exchange, equilibration or an analysis (see spinsim analyze --what) of a temper run; "
-            "thermodynamics, order, walks, time, gaps or local of a quantum run; cut of a MaxCut run; crossings or "
-            "thermodynamics of several sizes and, where asked for, collapse or estimates; lengths of transfer runs.",
+            "walks, overlap, exchange, equilibration, density or an analysis (see spinsim analyze --what) of a temper "
+            "run; thermodynamics, order, walks, time, gaps or local of a quantum run; correlation, length or protocol "
+            "of an evolve run; density of a multicanonical run; cut of a MaxCut run; crossings or thermodynamics of "
+            "several sizes and, where asked for, collapse or estimates; lengths of transfer runs.",
         ),
     ] = "all",
     sample: Annotated[int | None, Whole(help="Disorder sample of the configuration.  [0]")] = None,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDERS", "all_jobs", "job_of"]
 
-FOLDERS.update({name: f"spinsim.jobs.{name}" for name in ("anneal", "temper", "quantum", "transfer", "evolve")})
+_NAMES = "anneal", "temper", "quantum", "transfer", "evolve", "multicanonical"
+FOLDERS.update({name: f"spinsim.jobs.{name}" for name in _NAMES})
 
 
 def job_of(name: str) -> Job:

@@ -12,6 +12,7 @@ from spinsim.errors import InputError, argument, worded
 from spinsim.registry import FOLDERS
 
 if TYPE_CHECKING:
+    from spinsim.analysis.density import DensityOfStates
     from spinsim.analysis.summary import Summary
     from spinsim.analysis.tables import Columns, Report, Row
     from spinsim.model.ising import Ising
@@ -150,6 +151,10 @@ class Job:
     def analysis(self, result: Any) -> list[Row | str]:
         """Return further rows for ``spinsim analyze`` that only this job has."""
         return []
+
+    def density(self, result: Any) -> DensityOfStates:
+        """Return the density of states that follows from a run."""
+        raise InputError(f"{self.a_run} gives no density of states: give a multicanonical run or a temper run")
 
     def together(self, runs: list[tuple[Any, Summary]], choose: Callable[[Mapping[str, Any]], list[str]]) -> Report:
         """Return the joint report of ``spinsim analyze`` on several runs; empty if it adds nothing to single ones.

@@ -215,6 +215,10 @@ def _transfer(device: str) -> None:
         spinsim.transfer(EdwardsAnderson(layer), k=0.3, device=device)
 
 
+def _multicanonical(device: str) -> None:
+    spinsim.multicanonical(Ising(square(4)), 10, 10)
+
+
 def _temper_one(model: Callable[[], Ising], device: str) -> None:
     spinsim.temper(model(), [2.0], sweeps=20, thermalize=10, replicas=1, device=device)
 
@@ -231,5 +235,6 @@ RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
     "quantum": {name: partial(_quantum, name) for name in ("pm-j", "gaussian")},
     "transfer": {"chains and squares": _transfer},
     "evolve": {name: partial(_evolve, name) for name in ("checkerboard", "typewriter")},
+    "multicanonical": {"lattices": _multicanonical},
 }
 """Small runs that compile the kernels of common runs, by job and model."""

@@ -144,7 +144,7 @@ class Plan(Generic[AnyConfig]):
 
     @classmethod
     def model_of(cls, config: AnyConfig, device: str) -> Ising:
-        raise NotImplementedError
+        return build_model(config.model, config.run.number_of_replicas)
 
     @classmethod
     def filled_in(cls, config: AnyConfig, model: Ising, device: str) -> AnyConfig:

@@ -94,6 +94,13 @@ def tempered(model: ss.Ising, temperatures: list[float] | str, sweeps: int, ther
     return case
 
 
+def walked(device: str) -> Found:
+    """Walkers in energy, which run on the CPU alone."""
+    model = ss.EdwardsAnderson(ss.square(3, 5), samples=2, seed=7, field=0.5)
+    record = ss.multicanonical(model, 100, 100, replicas=3, seed=9).record
+    return {path: one.values for path, one in record.paths() if path.startswith(("measurements/", "histogram/"))}
+
+
 def in_time(model: ss.Ising, k: list[float] | str | None, slices: int, **options: Any) -> Case:
     names = ("k", "action", "magnetization", "correlation_in_time", "slice_magnetization_fourth", "magnetization_mode")
     names += ("overlap", "slice_overlap_squared", "slice_overlap_fourth", "link_overlap", "overlap_mode", "permutation")
@@ -210,6 +217,7 @@ RUNS: dict[str, Case] = {
         field=[0.5 - 0.125 * k for k in range(10)],
     ),
     "anneal-instance": instance,
+    "multicanonical-samples-field": walked,
     "anneal-quantum-samples": quantum_annealed(
         ss.EdwardsAnderson(ss.square(4), samples=2, seed=7), slices=8, sweeps=20, replicas=150, seed=3
     ),

@@ -39,6 +39,11 @@ SHORTER = {
         "128": "4",
         "32": "4",
     },
+    "docs/howto/density.md": {
+        "--sweeps 20000 --wang-landau 20000": "--sweeps 1000 --wang-landau 1000",
+        "60:24g --sweeps 20000": "60:24g --sweeps 1000",
+        "sweeps=5000, wang_landau=5000": "sweeps=500, wang_landau=500",
+    },
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",

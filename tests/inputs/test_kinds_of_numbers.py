@@ -64,6 +64,11 @@ OF_SIZES: Any = [
 
 
 @cache
+def flat() -> ss.DensityOfStates:
+    return ss.multicanonical(ss.Ising(ss.square(4)), 100, 100, 2).density
+
+
+@cache
 def sizes(sides: tuple[int, ...] = (4, 6)) -> list[Any]:
     ladder = [2.0, 2.125, 2.25, 2.375, 2.5]
     return [ss.temper(ss.Ising(ss.square(side)), ladder, 200, 20, replicas=4, device="cpu") for side in sides]
@@ -275,6 +280,14 @@ CASES = {
     "transfer.temperature": Case(
         ss.transfer, {"model": ss.Ising(ss.chain(4)), "device": "cpu"}, {}, {"temperature": 2.5}
     ),
+    "multicanonical": Case(
+        ss.multicanonical,
+        {"model": MODEL, "sweeps": 4, "wang_landau": 4, "measure_every": 2, "replicas": 2},
+        {"sweeps": 8, "wang_landau": 8, "measure_every": 4, "replicas": 3, "seed": 5, "threads": 1},
+        {"checkpoint_every": 2.5},
+    ),
+    "DensityOfStates": Case(flat().averages, {}, {}, {"temperature": 2.5}),
+    "DensityOfStates.probability": Case(flat().probability, {}, {}, {"temperature": 2.5}),
     "moves": Case(moved, {}, {"every": 2}),
     "Configurations": Case(lambda number: tempered().configurations[number], {}, {"number": 1}),
     "Configurations.several": Case(lambda number: tempered().configurations[[0, number]], {}, {"number": 1}),

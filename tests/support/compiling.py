@@ -99,6 +99,7 @@ RUNS: dict[str, Callable[[], object]] = {
         _sweep(_complete(np.sin)),
     ],
     "range-of-temperatures": lambda: (automatic_temperatures(_sparse(np.ones)), dimension_of(_sparse(np.ones))),
+    "multicanonical": lambda: ss.multicanonical(ss.Ising(ss.square(4)), 10, 10),
     "transfer": lambda: [ss.transfer(ss.EdwardsAnderson(layer), k=0.3) for layer in (ss.chain(4), ss.square(3))],
 }
 """Small runs that need about all kernels, those that take longest first."""

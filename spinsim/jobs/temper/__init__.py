@@ -12,6 +12,8 @@ from spinsim.jobs.base import FigureSet
 from spinsim.jobs.ladder import LadderJob
 
 if TYPE_CHECKING:
+    from spinsim.analysis.density import DensityOfStates
+    from spinsim.jobs.temper.run import TemperResult
     from spinsim.jobs.temper.settings import Temper
 
 
@@ -25,8 +27,15 @@ class TemperJob(LadderJob):
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
-    figures = FigureSet(("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration", *ANALYSES))
+    figures = FigureSet(
+        ("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration", "density", *ANALYSES)
+    )
     figures_of_several = FigureSet(tuple(name for name, one in ANALYSES.items() if one.most_runs > 1))
+
+    def density(self, result: TemperResult) -> DensityOfStates:
+        from spinsim.analysis.density import of_ladder
+
+        return of_ladder(result)
 
     def changed(self, config: Temper, settings: Mapping[str, Any], path: Path) -> Any:
         if config.temper.searches and "sweeps" in settings:

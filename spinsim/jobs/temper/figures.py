@@ -12,8 +12,10 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 
+from spinsim.analysis.density import of_ladder
 from spinsim.analysis.equilibration import TESTED, approach
 from spinsim.analysis.figures import paper
+from spinsim.analysis.figures.density import density_figure
 from spinsim.analysis.figures.paper import BLUE, GREY, SKY, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.runs import Integers, Tempered, samples_in
@@ -51,6 +53,8 @@ def draw(results: Sequence[TemperResult], wanted: Drawing) -> Draw:
         figures["overlap"] = partial(overlap_figure, result, style)
     if figure == "exchange" or result.attempts.any():
         figures["exchange"] = partial(exchange_figure, result, style)
+    if figure == "density":
+        figures["density"] = lambda: density_figure(of_ladder(result), style)
     figures["equilibration"] = lambda: equilibration_figure(result, summary(), style)
     return figures
 
