@@ -75,6 +75,11 @@ def sizes(sides: tuple[int, ...] = (4, 6)) -> list[Any]:
 
 
 @cache
+def with_slices() -> list[Any]:
+    return [ss.quantum(ss.Ising(ss.chain(4)), gamma=1.0, beta=1.0, slices=n, sweeps=200) for n in (4, 6, 8)]
+
+
+@cache
 def in_slices(sides: tuple[int, ...] = (4, 8)) -> list[Any]:
     k, how = [0.4375, 0.453125], {"replicas": 16, "device": "cpu", "local_susceptibility": True}
     return [
@@ -307,7 +312,7 @@ CASES = {
     "collapse": Case(
         collapsed, {"y": "binder_cumulant"}, {"degree": 2}, {"power": 0.25, "near": 2.25, "smallest": 4.0}
     ),
-    "collapse with corrections": Case(
+    "collapse.with corrections": Case(
         lambda omega: ss.collapse(sizes((4, 6, 8)), "binder_cumulant", degree=2, omega=omega).chi2,
         {},
         {},
@@ -322,9 +327,13 @@ CASES = {
         {"exponent": 1.5, "smallest": 2.0},
     ),
     "dynamic_exponent": Case(
-        lambda **given: ss.dynamic_exponent(in_slices(), **given).value, {"at": 0.4375}, {}, {"smallest": 2.0}
+        lambda **given: ss.dynamic_exponent(in_slices(), **{"at": 0.4375} | given).value,
+        {},
+        {},
+        {"at": 0.4375, "smallest": 2.0},
     ),
     "local_tail": Case(lambda share: ss.local_tail(in_slices((32,))[0], share).exponent, {}, {}, {"share": 0.375}),
+    "extrapolate": Case(lambda order: ss.extrapolate(with_slices(), order=order).estimates, {}, {"order": 4}),
     "sizes_along": Case(
         lambda at: ss.sizes_along(sizes(), "samples", at)[0].rows["energy_per_site"], {}, {}, {"at": 2.125}
     ),
@@ -494,7 +503,17 @@ def numbers_of(function: Any) -> set[str]:
     return {name for name, kind in plain.items() if re.search(r"\b(int|float)\b", kind)}
 
 
-ELSEWHERE = {"resume", "warm_up", "compare_sizes", "Barrier", "Batch", "Configurations", "Equilibrium", "Extrapolation"}
+ELSEWHERE = {
+    "resume",
+    "warm_up",
+    "compare_sizes",
+    "Barrier",
+    "Batch",
+    "Configurations",
+    "DensityOfStates",
+    "Equilibrium",
+    "Extrapolation",
+}
 """Calls that are tested above or take long, and classes that the program makes."""
 
 
