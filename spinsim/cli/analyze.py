@@ -74,8 +74,7 @@ def analyze(
         ),
     ] = None,
     at: Annotated[
-        str | None,
-        Flag(help="With --along: the temperature at which files are compared, or nishimori.  [nishimori]"),
+        str | None, Flag(help="With --along: the temperature at which files are compared, or nishimori.  [nishimori]")
     ] = None,
     what: Annotated[
         str | None,
@@ -97,8 +96,7 @@ def analyze(
     overwrite: flags.Overwrite = False,
     every: Annotated[bool, Flag("--all", help="Print every column.")] = False,
     columns: Annotated[
-        str | None,
-        Flag(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]"),
+        str | None, Flag(help="Columns to print, such as energy_per_site,link_overlap.  [those that suit the model]")
     ] = None,
 ) -> None:
     """Print averages with errors at each temperature, and write them to /summary of each file.
@@ -383,8 +381,7 @@ def show(
     files: Annotated[list[Path], typer.Argument(help="Files that spinsim wrote.", metavar="FILE...")],
     as_json: flags.AsJsonOfFiles = False,
     solution: Annotated[
-        bool,
-        Flag("--solution", help="Print the lowest states instead, a line 'label value' for each variable."),
+        bool, Flag("--solution", help="Print the lowest states instead, a line 'label value' for each variable.")
     ] = False,
 ) -> None:
     """Summarise files: settings, progress of the run and main results."""

@@ -55,8 +55,7 @@ def plot(
         float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
     ] = None,
     mark: Annotated[
-        float | None,
-        Real(help="Place of a dotted line, such as a published T_c.  [the exact T_c if there is one]"),
+        float | None, Real(help="Place of a dotted line, such as a published T_c.  [the exact T_c if there is one]")
     ] = None,
     average: Annotated[
         str | None,

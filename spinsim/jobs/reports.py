@@ -150,12 +150,7 @@ def lowest_rows(model: Ising, best_energy: npt.NDArray[np.float64], anneals: int
         met = f"met by {int((best_energy == lowest).sum())} of {replicas}{each}"
         if model.offset:  # the value of the user's problem comes first
             first = Row("Lowest energy", lowest + model.offset, note=met, key="lowest_energy_with_offset")
-            return [
-                first,
-                Row("Without constant", lowest, note=of_one, key="lowest_energy"),
-                of_site,
-                *cut,
-            ]
+            return [first, Row("Without constant", lowest, note=of_one, key="lowest_energy"), of_site, *cut]
         return [Row("Lowest energy", lowest, note=f"{of_one}, {met}", key="lowest_energy"), of_site, *cut]
     averages = lowest_of_samples(model, best_energy)
     name, over = "mean_lowest_energy_per_site", f"per site, mean over {model.samples} samples"

@@ -36,10 +36,7 @@ class ModelSettings(Table):
     boundary: str = setting("periodic", "Boundaries", choices=("periodic", "open"))
     couplings: str = setting("ferromagnet", "Couplings", choices=("ferromagnet", "antiferromagnet", *_RANDOM))
     couplings_along: str | None = setting(
-        None,
-        "Relative strength of the couplings along each axis, such as 1,1,0.5",
-        shown="equal",
-        numbers=GRID,
+        None, "Relative strength of the couplings along each axis, such as 1,1,0.5", shown="equal", numbers=GRID
     )
     bond_fraction: float = setting(0.5, "Share of positive bonds of pm-j", low=0, high=1)
     field: float = setting(0.0, "Uniform field h", unit="coupling unit")
@@ -206,10 +203,7 @@ target = _shared(
 )
 
 solution = _shared(
-    None,
-    "File for the lowest states by the labels of the problem, .txt or .json",
-    is_path=True,
-    physics=False,
+    None, "File for the lowest states by the labels of the problem, .txt or .json", is_path=True, physics=False
 )
 
 time_limit = _shared(

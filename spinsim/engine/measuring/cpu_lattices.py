@@ -9,16 +9,7 @@ from typing import Final
 import numpy as np
 
 from spinsim.engine.layouts.replica_packed import ONE, ZERO
-from spinsim.engine.layouts.site_packed import (
-    ALL,
-    WORD,
-    Seams,
-    Words,
-    bits_at,
-    count_lattice,
-    lanes_of,
-    window_of,
-)
+from spinsim.engine.layouts.site_packed import ALL, WORD, Seams, Words, bits_at, count_lattice, lanes_of, window_of
 from spinsim.engine.measuring.correlations import waves
 from spinsim.engine.measuring.cpu import Compared, Integers
 from spinsim.engine.moves.metropolis.steps import WIDE_WORDS

@@ -122,11 +122,7 @@ PART_OF: Final = {name: name for name in ("field", "gamma", "staggered_magnetiza
 
 
 def anneal_contents(
-    samples: int,
-    replicas: int,
-    parts: Collection[str] = (),
-    states_of: int = 0,
-    populations: int = 0,
+    samples: int, replicas: int, parts: Collection[str] = (), states_of: int = 0, populations: int = 0
 ) -> Record:
     """Return an empty record, with a row to come for each temperature, or each transverse field, of the schedule."""
     series = [one for one in _SERIES if one.name not in PART_OF or PART_OF[one.name] in parts]

@@ -96,11 +96,7 @@ def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
 
 
 def contents_of_run(
-    model: Ising,
-    choice: Choice,
-    ladder: Places,
-    placement: Placement | None = None,
-    local: bool = False,
+    model: Ising, choice: Choice, ladder: Places, placement: Placement | None = None, local: bool = False
 ) -> Record:
     """Return a record without rows; places begin at the coldest end, or at the end deepest in the ordered phase."""
     name, copies, times = ladder.axis, choice.copies, choice.wanted.times

@@ -38,15 +38,7 @@ from spinsim.run.execute import FileRow, FileRows, ReplicaRun, Run
 from spinsim.run.own_observables import OwnObservables, OwnSums, functions_of
 from spinsim.run.plan import AnyConfig, Plan, Saving, Watch, dynamics_of
 from spinsim.run.recording import Recording
-from spinsim.run.sums import (
-    Keeping,
-    MeasurementSums,
-    keeping_in,
-    keeping_of,
-    longer,
-    sums_group,
-    with_names,
-)
+from spinsim.run.sums import Keeping, MeasurementSums, keeping_in, keeping_of, longer, sums_group, with_names
 from spinsim.sampling import TemperFrame, place
 from spinsim.sampling.placement import Placement
 from spinsim.sampling.tempering import TemperFrames, frames_in_beta

@@ -74,8 +74,7 @@ class QuantumSettings(Table):
     series_limit: float | None = shared.series_limit()
     even_correlations: bool = setting(False, "Correlate products of neighbouring spins too, for gaps of even parity")
     magnetization_modes: bool = setting(
-        True,
-        "Measure Fourier modes of the magnetisation, for its correlation lengths in space and in time",
+        True, "Measure Fourier modes of the magnetisation, for its correlation lengths in space and in time"
     )
     local_susceptibility: bool = setting(
         False, "Measure the local susceptibility of each site, from the square of its sum over slices"

@@ -27,13 +27,7 @@ from spinsim.analysis.tables import (
 )
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.ladder.report import (
-    ladder_columns,
-    ladder_sentence,
-    round_trip_row,
-    table_by_place,
-    walk_rows,
-)
+from spinsim.jobs.ladder.report import ladder_columns, ladder_sentence, round_trip_row, table_by_place, walk_rows
 from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
 

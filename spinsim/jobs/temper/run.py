@@ -27,13 +27,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import judges, public
 from spinsim.inputs.texts import count
 from spinsim.jobs.calls import run_of_call
-from spinsim.jobs.ladder.result import (
-    Floats,
-    Integers,
-    LadderResult,
-    Temperatures,
-    contents_of_run,
-)
+from spinsim.jobs.ladder.result import Floats, Integers, LadderResult, Temperatures, contents_of_run
 from spinsim.jobs.ladder.run import COUNTED, LadderPlan, LadderRun, row_of, with_usual_moves
 from spinsim.jobs.temper.settings import Temper, usual_restart
 from spinsim.machine.memory import require

@@ -475,13 +475,7 @@ FORMATS: Final = (
     Format("QOBLIB", (".qs",), is_qoblib, read_biq_mac, write_qoblib),
     Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), read_matrix_market, write_matrix_market),
     Format("COO", (".coo",), is_coo, read_coo, write_coo),
-    Format(
-        "qbsolv",
-        (".qubo",),
-        _begins(r"p\s+qubo\b", _QBSOLV_COMMENT),
-        read_qbsolv,
-        write_qbsolv,
-    ),
+    Format("qbsolv", (".qubo",), _begins(r"p\s+qubo\b", _QBSOLV_COMMENT), read_qbsolv, write_qbsolv),
     Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), read_dimacs, write_dimacs),
     Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, read_rudy, write_rudy),
 )

@@ -13,14 +13,7 @@ from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
 from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, KeptWords, Words
 from spinsim.engine.dynamics import Dynamics
-from spinsim.engine.layouts.replica_packed import (
-    BATCH,
-    WORDS,
-    Blocks,
-    count_lattices,
-    count_sites,
-    count_unsatisfied,
-)
+from spinsim.engine.layouts.replica_packed import BATCH, WORDS, Blocks, count_lattices, count_sites, count_unsatisfied
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.measuring.sums import Counts
 from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times, exchange, keep_exchange

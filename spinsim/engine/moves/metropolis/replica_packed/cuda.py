@@ -51,12 +51,7 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import (
     shared_bytes,
 )
 from spinsim.engine.moves.metropolis.replica_packed.cuda_rounds import launched_rounds
-from spinsim.engine.moves.metropolis.replica_packed.update import (
-    FEW_BONDS,
-    ReplicaPlan,
-    TermPlan,
-    is_field_in_class,
-)
+from spinsim.engine.moves.metropolis.replica_packed.update import FEW_BONDS, ReplicaPlan, TermPlan, is_field_in_class
 from spinsim.model.graph import MOST_TERMS
 from spinsim.model.ising import Ising
 

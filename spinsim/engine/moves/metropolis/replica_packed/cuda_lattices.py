@@ -22,15 +22,7 @@ from spinsim.engine.cuda import CudaSweeper
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.layouts.replica_packed_cuda import CountedWords, place_of
 from spinsim.engine.moves.exchange_cuda import LADDER, ReplicaPlaces
-from spinsim.engine.moves.metropolis.classes import (
-    PLANES,
-    Kind,
-    Limits,
-    Tables,
-    TermClasses,
-    cheap_bits,
-    empty_tables,
-)
+from spinsim.engine.moves.metropolis.classes import PLANES, Kind, Limits, Tables, TermClasses, cheap_bits, empty_tables
 from spinsim.engine.moves.metropolis.cuda_spread import WORDS, DatedWords, blocks_of_lattice, fits_gpu
 from spinsim.engine.moves.metropolis.replica_packed.batches import Batches, Costs
 from spinsim.engine.moves.metropolis.replica_packed.update import PackedRun, ReplicaPlan, TermPlan

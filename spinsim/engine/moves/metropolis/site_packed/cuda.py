@@ -42,12 +42,7 @@ from spinsim.engine.moves.exchange_cuda import LADDER, CudaTempering, GivenPlace
 from spinsim.engine.moves.metropolis.classes import APART, LATTICE_BARRIER, NEIGHBOUR_BARRIER, TICKETS, Kind
 from spinsim.engine.moves.metropolis.cuda_spread import fits_gpu
 from spinsim.engine.moves.metropolis.site_packed.cuda_rows import RowSweeps, Swept, launches
-from spinsim.engine.moves.metropolis.site_packed.cuda_words import (
-    MeasuredWords,
-    SpreadSweeps,
-    WordSweeps,
-    fits_block,
-)
+from spinsim.engine.moves.metropolis.site_packed.cuda_words import MeasuredWords, SpreadSweeps, WordSweeps, fits_block
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, sides_of
 from spinsim.engine.moves.resample import Moves
 from spinsim.engine.update import Slab

@@ -13,12 +13,7 @@ from spinsim.engine.measuring.cuda import NOTHING
 from spinsim.engine.measuring.cuda_comparison import MOST_AT_ONCE
 from spinsim.engine.measuring.sums import CudaCounting
 from spinsim.engine.moves.exchange_cuda import CudaTempering
-from spinsim.engine.moves.metropolis.cuda_spread import (
-    SPREAD_THREADS,
-    WORDS,
-    DatedWords,
-    blocks_of_lattice,
-)
+from spinsim.engine.moves.metropolis.cuda_spread import SPREAD_THREADS, WORDS, DatedWords, blocks_of_lattice
 from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import LANE_SUMS, NOTES
 from spinsim.engine.moves.metropolis.site_packed.cuda_rows import Swept, launches
 
