@@ -391,9 +391,7 @@ def _betas(name: str, values: Any) -> npt.NDArray[np.float64]:
         raise InputError(f"{name} has shape {betas.shape}: give a list of inverse temperatures")
     bad = betas[~((betas >= 0) & ((betas <= 1 / _LEAST_BETA) | (betas == np.inf)))]
     if bad.size:
-        raise InputError(
-            f"{name} holds {bad[0]:g}: inverse temperatures are from 0 to {1 / _LEAST_BETA:g}, or infinite"
-        )
+        raise InputError(f"{name} holds {bad[0]:g}: inverse temperatures are from 0 to {1 / _LEAST_BETA:g} or infinite")
     return betas
 
 

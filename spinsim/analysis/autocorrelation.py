@@ -176,9 +176,7 @@ def _chains_second(series: npt.ArrayLike, chain_axis: int | None) -> Array:
     if chain_axis is None:
         return values[:, None]
     if not 1 <= chain_axis % values.ndim < values.ndim or not -values.ndim <= chain_axis < values.ndim:
-        raise InputError(
-            f"chain_axis {chain_axis} does not count chains of a series of shape {values.shape}: axis 0 is time"
-        )
+        raise InputError(f"chain_axis {chain_axis} counts no chains of shape {values.shape}: axis 0 is time")
     return np.moveaxis(values, chain_axis, 1)
 
 

@@ -43,6 +43,7 @@ class DensityOfStates:
         left_out: ln g without each walker or stretch of time in turn, (blocks, samples, levels).
         hottest: Highest temperature of averages; infinite if the run reached infinite temperature. The sum of g over
             all energies is then 2^sites; otherwise g is 1 at the lowest energy of each sample.
+        coldest: Lowest temperature of averages; 0 if the run measured its lowest energy often enough.
     """
 
     model: Ising
@@ -50,6 +51,7 @@ class DensityOfStates:
     log_density: Array
     left_out: Array
     hottest: float = np.inf
+    coldest: float = 0.0
 
     @property
     def error(self) -> Array:
@@ -65,20 +67,24 @@ class DensityOfStates:
         """Canonical averages with standard errors, over samples if there are several.
 
         Args:
-            temperature: One or several in the coupling unit / k_B; by default around the peak of the specific heat.
+            temperature: One or several in the coupling unit / k_B; by default 20 within ``around_peak``.
 
         Returns:
             Arrays (temperatures,): ``temperature``, ``energy_per_site``, ``specific_heat`` and, if ``hottest`` is
             infinite, ``free_energy_per_site`` and ``entropy_per_site``; each also with ``_error``.
 
         Raises:
-            InputError: for temperatures that are not above 0, or above ``hottest``.
+            InputError: for temperatures that are not above 0, below ``coldest`` or above ``hottest``.
         """
-        if temperature is None:
-            temperature = np.geomspace(self.peak["peak"] / 3, min(3 * self.peak["peak"], self.hottest), 20)
+        temperature = np.geomspace(*self.around_peak, 20) if temperature is None else temperature
         targets = np.atleast_1d(as_floats(temperature, "temperature"))
-        if targets.ndim != 1 or not ((targets > 0) & (targets <= self.hottest) & np.isfinite(targets)).all():
-            raise InputError(f"temperatures {targets.tolist()} are not all above 0 and at most {self.hottest:g}")
+        known = (targets > 0) & (targets >= self.coldest) & (targets <= self.hottest) & np.isfinite(targets)
+        if targets.ndim != 1 or not known.all():
+            least = f"at least {self.coldest:g}" if self.coldest else "above 0"
+            raise InputError(
+                f"temperatures {targets.tolist()} are not all {least} and at most {self.hottest:g}, where the run has "
+                "enough measurements: give others, or a run that reaches them"
+            )
         names = ["energy_per_site", "specific_heat", "free_energy_per_site", "entropy_per_site"]
         each = np.array([self._canonical(one) for one in targets])  # (temperatures, names, 1 + blocks, samples)
         columns: dict[str, Array] = {"temperature": targets}
@@ -88,20 +94,33 @@ class DensityOfStates:
 
     @cached_property
     def peak(self) -> dict[str, float]:
-        """Temperature of the largest specific heat (``peak``), ``peak_error``, and this ``specific_heat``."""
-        low, high = (factor * (self.model.energy_scale or 1.0) for factor in _RANGE)
-        grid = np.geomspace(low, min(high, self.hottest), 200)
-        for _ in range(2):  # the second grid lies around the peak
+        """Temperature of the largest specific heat (``peak``), ``peak_error``, and this ``specific_heat``.
+
+        Empty if there is no peak between ``coldest`` and ``hottest``.
+        """
+        grid = np.geomspace(*self._range, 200)
+        for step in range(2):  # the second grid lies around the peak
             heat = np.array([self._canonical(one)[1] for one in grid])  # (temperatures, 1 + blocks, samples)
             whole, samples = heat[:, 0].mean(axis=1), heat.shape[2]
-            top = int(np.clip(whole.argmax(), 1, 198))
-            fine, grid = grid, np.linspace(grid[top - 1], grid[top + 1], 200)
-        rests = (
-            heat[:, 1:, 0] if samples == 1 else whole[:, None] - heat[:, 0] / samples
-        )  # a block or a sample left out
+            top = int(whole.argmax())
+            if step == 0 and top in (0, len(grid) - 1):
+                return {}
+            fine, grid = grid, np.linspace(grid[max(top - 1, 0)], grid[min(top + 1, 199)], 200)
+        rests = heat[:, 1:, 0] if samples == 1 else whole[:, None] - heat[:, 0] / samples  # less a block or a sample
         places = fine[np.column_stack([whole, rests]).argmax(axis=0)]
         error = float(_jackknife_error(places[1:])) if len(places) > 1 else np.nan
         return {"peak": float(places[0]), "peak_error": error, "specific_heat": float(whole.max())}
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        low, high = (factor * (self.model.energy_scale or 1.0) for factor in _RANGE)
+        return max(min(low, self.hottest / 2), self.coldest), min(max(high, 2 * self.coldest), self.hottest)
+
+    @property
+    def around_peak(self) -> tuple[float, float]:
+        """Lowest and highest temperature of a range around the peak; without a peak, all that the run knows."""
+        peak = self.peak.get("peak")
+        return (max(peak / 3, self.coldest), min(3 * peak, self.hottest)) if peak else self._range
 
     @cached_property
     def transition(self) -> dict[str, float]:
@@ -113,7 +132,7 @@ class DensityOfStates:
         ``disordered`` maximum and of the ``valley``. P is added up over a few levels; a barrier must exceed three
         standard errors. It grows with the size: gaps of the lowest energies of a small model look the same.
         """
-        if self.model.samples > 1:
+        if self.model.samples > 1 or not self.peak:
             return {}
         beta, energy, logs = 1 / self.peak["peak"], self.energy, self.log_density[0]
         share, level = self.probability(1 / beta)[0], np.arange(len(energy))
@@ -205,7 +224,9 @@ def density_of_states(run: Run) -> DensityOfStates:
     return density
 
 
-def from_counts(model: Ising, each: Sequence[tuple[Array, Array]], hottest: float = np.inf) -> DensityOfStates:
+def from_counts(
+    model: Ising, each: Sequence[tuple[Array, Array]], hottest: float = np.inf, coldest: float = 0.0
+) -> DensityOfStates:
     """Return the density of states from energies and unnormalised ln g of each sample, (1 + blocks, energies).
 
     The first row is that of the whole run, the others leave blocks out; minus infinity stands for unmet energies.
@@ -217,26 +238,29 @@ def from_counts(model: Ising, each: Sequence[tuple[Array, Array]], hottest: floa
             there = np.isfinite(unshifted[0])
             logs, zero = unshifted[:, there], logsumexp(unshifted, axis=1, keepdims=True) - model.sites * np.log(2)
             whole[:, k, np.searchsorted(grid, energy[there])] = logs - (zero if np.isinf(hottest) else logs[:, :1])
-    return DensityOfStates(model, grid, whole[0], whole[1:], hottest)
+    return DensityOfStates(model, grid, whole[0], whole[1:], hottest, coldest)
 
 
 def of_ladder(result: Tempered) -> DensityOfStates:
     """Return the density of states from all temperatures of a tempering run, joined by multiple histograms."""
     _, statistics, times, samples, joins = joined_samples(result)
     check_levels(statistics.run)
-    model, of_energy, each, is_absolute = result.model, times["energy"], [], True
-    for one, ladder in zip(samples, joins, strict=True):
+    model, of_energy, ladder, each = result.model, times["energy"], result.temperature, []
+    reached = np.array([True, True])  # temperature 0, and infinite temperature
+    for one, whole in zip(samples, joins, strict=True):
         energy, level = np.unique(np.rint(one.singles.energy / model.quantum) * model.quantum, return_inverse=True)
         rests = [one.without(k) for k in range(len(one.singles.stretches))]
-        ladders = [ladder, *(join(rest, ladder.log_partition) for rest in rests)]
-        shares = np.array([joined.log_shares(energy) for joined in ladders])
+        joined = [whole, *(join(rest, whole.log_partition) for rest in rests)]
+        shares = np.array([histogram.log_shares(energy) for histogram in joined])
         counts = np.array([np.bincount(level, part.singles.count, len(energy)) for part in (one, *rests)])
-        is_absolute &= normalised(shares[0], counts[0])[2] >= FEWEST * 2 * of_energy.tau[-1]
+        measured = np.array([counts[0][0], normalised(shares[0], counts[0])[2]])
+        reached &= measured >= FEWEST * 2 * of_energy.tau[[0, -1]]
         with np.errstate(divide="ignore"):
             logs = np.log(counts) + shares
         logs[1:] = logs[0] + of_energy.wider.max() * (logs[1:] - logs[0])
         each.append((energy, logs))
-    return from_counts(model, each, np.inf if is_absolute else float(result.temperature[-1]))
+    coldest, hottest = np.where(reached, [0.0, np.inf], [ladder[0], ladder[-1]]).tolist()
+    return from_counts(model, each, hottest, coldest)
 
 
 def density_columns(density: DensityOfStates) -> Columns:
@@ -256,5 +280,8 @@ def density_report(name: str, density: DensityOfStates, temperature: npt.ArrayLi
     rows += [Row(key, one, found[f"{key}_error"], key=key) for key, one in found.items() if f"{key}_error" in found]
     if np.isfinite(density.hottest):
         rows.append(Row("Note", note=f"ln g is 0 at the lowest energy: the ladder ends at T = {density.hottest:g}"))
+    if density.coldest:
+        note = f"the ladder begins at T = {density.coldest:g}, too hot to measure the lowest energies often"
+        rows.append(Row("Note", note=note))
     numbers = {"file": name, "averages": averages, "density": density_columns(density)}
     return Report([*rows, *unprinted(numbers | found)])

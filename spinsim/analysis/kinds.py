@@ -62,9 +62,7 @@ def check_one_model(a: Run, b: Run) -> None:
     """
     apart = _lattices_differ(a, b) or _settings_differ(a, b)
     if apart:
-        raise InputError(
-            f"{a.model.name} and {b.model.name} are not one model in two sizes: {apart}, give runs that are"
-        )
+        raise InputError(f"{a.model.name} and {b.model.name} are not one model in two sizes: {apart}, give such runs")
 
 
 def _lattices_differ(a: Run, b: Run) -> str:

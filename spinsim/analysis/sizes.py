@@ -69,9 +69,7 @@ def crossing(
     first, second = _check(x1, curves1, "1"), _check(x2, curves2, "2")
     rows = len(first[1])
     if rows != len(second[1]) or rows < 3:
-        raise InputError(
-            f"{rows} and {len(second[1])} rows of curves: give both the full data's row and at least 2 resamples"
-        )
+        raise InputError(f"{rows} and {len(second[1])} rows of curves: give each the full data and 2 resamples or more")
     roots = _sign_changes(*first, *second)
     candidates = roots[0]
     if near is None and len(candidates) > 1:
@@ -96,9 +94,7 @@ def _check(x: npt.ArrayLike, curves: npt.ArrayLike, which: str) -> tuple[Array, 
     if points.ndim != 1 or np.any(np.diff(points) <= 0):
         raise InputError(f"x{which} of shape {points.shape} does not rise: give one list of rising numbers")
     if rows.ndim != 2 or rows.shape[1] != len(points):
-        raise InputError(
-            f"curves{which} has shape {rows.shape}: give (1 + resamples, {len(points)}), the points of x{which}"
-        )
+        raise InputError(f"curves{which} has shape {rows.shape}: give (1 + resamples, {len(points)}) for x{which}")
     return points, rows
 
 

@@ -42,9 +42,7 @@ def sums_of(result: Tempered, by_energy: bool = False) -> RunSums:
     for one in reduced.histograms:
         most, series = one.values - 1, getattr(result, one.source)
         if series.min(initial=0) < -most or series.max(initial=0) > most:
-            raise InputError(
-                f"a value of {one.source} is beyond {most}, the most that the model has: its series are damaged"
-            )
+            raise InputError(f"a value of {one.source} is beyond {most}, the most of the model: its series are damaged")
     reduction = HostReduction(reduced)
     for measurement in _measurements(result):
         reduction.add_numbers(measurement)

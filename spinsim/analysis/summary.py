@@ -160,9 +160,7 @@ def _own_estimate(statistics: Statistics, name: str) -> Estimate:
     time = in_order([chain.time for chain in chains], samples)
     error = standard_error(time.mean) if len(time.mean) > 1 else time.mean_error[0]
     sweep = statistics.result.sweep
-    every = (
-        statistics.every if name in statistics.run.own else int(sweep[1] - sweep[0])
-    )  # between rows, if there are only rows
+    every = statistics.every if name in statistics.run.own else int(sweep[1] - sweep[0])  # between rows
     return _estimate(statistics, time.mean.mean(axis=0), error, time, every)
 
 

@@ -117,9 +117,7 @@ def analyze(
     if by and not csv:
         raise InputError(f"--by {by} is for the lines of a CSV file: add --csv FILE, or leave it out")
     if reweight and by:
-        raise InputError(
-            f"--by {by} says which lines --csv has, and with --reweight these are its temperatures: leave one"
-        )
+        raise InputError(f"--by {by} says which lines --csv has, and with --reweight these are temperatures: leave one")
     if device and not from_configurations:
         raise InputError(f"--device {device} is where --from-configurations counts: add that flag, or leave it out")
 
@@ -141,9 +139,7 @@ def analyze(
     names, results = [_name(of) for of, _ in runs], [result for _, result in runs]
     if scaling or what:
         if (scaling and what) or csv or reweight or columns or every or from_configurations:
-            raise InputError(
-                "--scaling and --what stand alone, with --json: leave out --csv and --reweight and the rest"
-            )
+            raise InputError("--scaling and --what stand alone, with --json: leave out --csv, --reweight and the rest")
         tell(_analyses(what, names, results) if what else [_scaling(results, along, at)], as_json)
         return
     if reweight:

@@ -30,11 +30,11 @@ _FAILED: Final = 2  # exit status
 def campaign(
     file: Annotated[Path, typer.Argument(help="TOML file: tables of one job, and [[campaign]] tables that vary them.")],
     given: flags.Given,
-    state: Annotated[bool, Flag("--state", help="Only print the state of all runs.")] = False,
-    analyze: Annotated[bool, Flag("--analyze", help="Only print the analysis of the finished runs.")] = False,
-    workers: Annotated[
-        int | None, flags.Whole(help="Processes that share the cores.  [1, or one for each GPU]")
-    ] = None,
+    state: Annotated[bool, Flag("--state", help="Compute nothing, print the state of all runs.")] = False,
+    analyze: Annotated[
+        bool, Flag("--analyze", help="Compute nothing, print the analysis of the finished runs.")
+    ] = False,
+    workers: Annotated[int | None, flags.Whole(help="Processes that share the cores.  [1, or one per GPU]")] = None,
     quiet: flags.Quiet = False,
     as_json: Annotated[bool, Flag("--json", help="Print states and analysis as one JSON object.")] = False,
 ) -> None:
@@ -61,7 +61,7 @@ def campaign(
             raise
     states = [run.state for run in runs]
     if as_json or not quiet:
-        _report(runs, states, as_json, table=not analyze, averages=not state)
+        _report(runs, states, as_json, table=state or not analyze, averages=analyze or not state)
     if not state and not analyze and any(one.state == "failed" for one in states):
         raise typer.Exit(_FAILED)
 

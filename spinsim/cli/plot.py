@@ -51,9 +51,7 @@ def plot(
         str | None,
         Flag(help="Averages to draw as thermodynamics or crossings, such as binder_cumulant,overlap_binder_cumulant."),
     ] = None,
-    near: Annotated[
-        float | None, Real(help="Temperature (or k, Gamma, beta) near which to look for crossings.")
-    ] = None,
+    near: Annotated[float | None, Real(help="Temperature (k, Gamma, beta) near which to look for crossings.")] = None,
     mark: Annotated[
         float | None, Real(help="Place of a dotted line, such as a published T_c.  [the exact T_c if there is one]")
     ] = None,
@@ -160,9 +158,7 @@ def _job_of_all(files: list[Path], results: list[Any]) -> Job:
                 f"give {job.a_run.removesuffix('run')}file alone"
             )
         if job is not jobs[0]:
-            raise InputError(
-                f"{file} holds {job.a_run} and {files[0]} {jobs[0].a_run}: only files of one job are drawn together"
-            )
+            raise InputError(f"{file} holds {job.a_run} and {files[0]} {jobs[0].a_run}: give files of one job")
     return jobs[0]
 
 
@@ -212,9 +208,7 @@ def view(
     result = load(file)
     job = job_of(result.job)
     if "save_configurations" not in flags.places_of(job.config):
-        raise InputError(
-            f"{file} holds {job.a_run}, which has no configurations: spinsim plot {quoted(file)} draws what it has"
-        )
+        raise InputError(f"{file} holds {job.a_run}, which has no configurations: spinsim plot {quoted(file)} draws it")
     panels = Panels(configurations(result), result.model.embedding, sample, copy)
     path = out or file.with_name(f"{file.stem}-spins.png")
     kind = path.suffix.lower().removeprefix(".")

@@ -138,9 +138,7 @@ def require_memory(
 ) -> None:
     free = free_memory(device)
     if needed > free:
-        raise InputError(
-            f"{subject} needs {readable(needed)} of memory on GPU {device} but {readable(free)} are free: {mend}"
-        )
+        raise InputError(f"{subject} needs {readable(needed)} on GPU {device} but {readable(free)} are free: {mend}")
 
 
 HANDLE: Final = 8  # int64 words by which another process opens an allocation

@@ -129,9 +129,7 @@ class _Children:
                 raise CancelledError
         if child.returncode:
             why = "".join(err.strip().splitlines()[-1:]) or f"exit status {child.returncode}"
-            raise InputError(
-                f"the kernels of {job}, {model}, cannot be compiled ({why}): mend this or leave the job out"
-            )
+            raise InputError(f"kernels of {job}, {model}, cannot be compiled ({why}): mend this or leave the job out")
         return [(name, seconds) for name, seconds in json.loads(out)]
 
     def end(self) -> None:

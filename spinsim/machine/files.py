@@ -232,9 +232,7 @@ def has_directory() -> bool:
 
 def as_path(path: Any, subject: str) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise WrongTypeError(
-            f"{subject} is given as {type(path).__name__}, which is no path: give a text or a pathlib.Path"
-        )
+        raise WrongTypeError(f"{subject} is given as {type(path).__name__}, not a path: give a text or a pathlib.Path")
     return Path(path)
 
 

@@ -153,9 +153,7 @@ def common_quantum(couplings: Rows, fields: Rows) -> tuple[float, bool]:
         sizes = np.abs(values)
         largest = float(sizes.max())
         if not largest < _LARGEST_VALUE / rows.shape[1]:
-            raise InputError(
-                f"value {largest:g} is too large for exact energies: rescale couplings and fields to order 1"
-            )
+            raise InputError(f"{largest:g} is too large for exact energies: rescale couplings and fields to order 1")
         sums = sizes.sum(axis=1, dtype=np.int64) if values.dtype == np.int8 else list(map(sum_of, sizes))
         total += float(max(sums)) * (rows.shape[1] // values.shape[1])
     if not total:

@@ -60,9 +60,7 @@ class Hamiltonian:
         fields = as_rows(field, graph.sites, "fields", "sites")
         self.samples = max(len(rows), len(fields))
         if {len(rows), len(fields)} - {1, self.samples}:
-            raise InputError(
-                f"couplings of {len(rows)} samples and fields of {len(fields)} do not fit: give equal numbers"
-            )
+            raise InputError(f"couplings of {len(rows)} samples do not fit fields of {len(fields)}: give equal numbers")
         self.quantum, self.rounded = common_quantum(rows, fields)
         if self.drawn is not None and self.rounded:
             rows = self.drawn.rows(self.bonds)

@@ -52,9 +52,7 @@ def check_slices(slices: Any) -> int:
     if not isinstance(slices, int | np.integer) or slices < FEWEST:
         raise InputError(f"slices {slices!r} are not allowed: give an even number, at least {FEWEST}")
     if slices % 2:
-        raise InputError(
-            f"slices {slices} are odd in number, but the update needs two colours in time: give an even number"
-        )
+        raise InputError(f"slices {slices} are odd, but the update needs two colours in time: give an even number")
     return int(slices)
 
 

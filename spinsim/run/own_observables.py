@@ -72,9 +72,7 @@ def functions_of(text: str | None, given: Given = None) -> dict[str, Measure]:
     functions = {}
     for entry, name in zip((text or "").split(","), names, strict=False):
         if not name.isidentifier() or keyword.iskeyword(name) or name in functions:
-            raise InputError(
-                f"measure {entry!r} has no name of its own: give module:function, or a name such as parity"
-            )
+            raise InputError(f"measure {entry!r} has no name of its own: give module:function or a name such as parity")
         functions[name] = own[name] if name in own else _imported(entry.strip())
     return functions
 

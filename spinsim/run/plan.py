@@ -348,9 +348,7 @@ def plan_resume(
     record = read(path)
     attributes, model, start = text_attributes(record), model_of(record), record.get(f"{START}/spins")
     if POOLED in attributes:
-        raise InputError(
-            f"{path} holds pooled runs, which have ended: go on with each of their own files, and pool again"
-        )
+        raise InputError(f"{path} holds pooled runs, which have ended: go on with their own files, and pool again")
     rng.check_dynamics(int(attributes["dynamics"]), str(path))
     config, met = identity.config_of(attributes), has_met_target(record)
     changes, run = ({k: v for k, v in given.items() if v is not None} for given in (changes, run))

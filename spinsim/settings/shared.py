@@ -62,9 +62,7 @@ class ModelSettings(Table):
     def check_together(self) -> None:
         """Refuse an invalid size, and settings without effect on these couplings."""
         if self.couplings != "pm-j" and self.bond_fraction != 0.5:
-            raise InputError(
-                f"bond_fraction {self.bond_fraction} has no effect on {self.couplings} couplings: leave it out"
-            )
+            raise InputError(f"bond_fraction {self.bond_fraction} is not for {self.couplings} couplings: leave it out")
         if self.perturbation_seed and not self.perturbation:
             raise InputError("perturbation_seed has no effect without a perturbation: give a perturbation above 0 too")
         if self.dilution == 1:
@@ -252,9 +250,7 @@ def with_houdayer(given: dict[str, Any]) -> None:
     if every is None or every == AUTO:
         return
     if not re.fullmatch(r"[0-9]{1,12}", every):
-        raise InputError(
-            f"houdayer {every!r} is no number of sweeps: give a whole number, {AUTO}, or 0 for no such moves"
-        )
+        raise InputError(f"houdayer {every!r} is no number of sweeps: give a whole number, {AUTO}, or 0 for none")
     if moves and "houdayer:" in moves:
         raise InputError(f"houdayer {every} does not go with moves {moves}, which have them: leave one of them out")
     if int(every):

@@ -186,9 +186,7 @@ def make_points(k: npt.ArrayLike, k_time: npt.ArrayLike | None, model: Ising | N
     scale = model.coupling_unit if model else 1.0
     between = scale * inside if k_time is None else positive("k_time", k_time)
     if between.size not in (1, inside.size):
-        raise InputError(
-            f"{between.size} numbers k_time do not fit {inside.size} of k or temperature: give one or as many"
-        )
+        raise InputError(f"{between.size} of k_time do not fit {inside.size} of k or temperature: give one or as many")
     return Points(inside, np.broadcast_to(between, inside.shape).copy())
 
 

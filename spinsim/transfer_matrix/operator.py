@@ -60,9 +60,7 @@ class TransferOperator(LinearOperator):
         has_tiles = device != "cuda" or here.bits >= FEWEST_BITS
         self.method = method if method != "auto" else "butterfly" if has_tiles else "kronecker"  # the faster of the two
         if self.method == "butterfly" and not has_tiles:
-            raise InputError(
-                f"a layer of {here.bits} free spins is too small for butterflies on a GPU: leave method out"
-            )
+            raise InputError(f"{here.bits} free spins are too few for butterflies on a GPU: leave method out")
         if device == "cuda" and has_tiles:
             kind = CudaButterfly if self.method == "butterfly" else CudaKronecker
             self._product: Any = kind(here, module("cuda").cuda.Device().id, across)

@@ -117,6 +117,17 @@ def test_ladder_of_temperatures(hottest: float) -> None:
             density.averages([1.0, 5.0])
 
 
+def test_ladder_above_the_transition_says_nothing_below() -> None:
+    """Its lowest energies are met too rarely, so that averages at lower temperatures would be wrong."""
+    run = ss.temper(ss.Ising(ss.square(8)), np.geomspace(4.0, 60.0, 6), 2000, 200, seed=7)
+    density = ss.density_of_states(run)
+    assert density.coldest == 4
+    assert density.peak == density.transition == {}
+    assert density.averages()["temperature"][0] == 4
+    with pytest.raises(InputError, match="at least 4 .* a run that reaches them"):
+        density.averages(2.0)
+
+
 def test_samples_in_a_field_have_their_own_densities() -> None:
     model = ss.EdwardsAnderson(ss.square(3, 4), samples=3, seed=8, field=0.5)
     density = ss.multicanonical(model, 4000, 2000, 64, seed=8).density
@@ -180,7 +191,7 @@ def refusals() -> list[tuple[Any, str]]:
         (lambda: ss.multicanonical(ss.EdwardsAnderson(ss.square(8), couplings="gaussian")), "levels"),
         (lambda: ss.multicanonical(model, device="cuda"), "the device cpu"),
         (lambda: ss.multicanonical(model, replicas=1), "give 2 replicas or more"),
-        (lambda: ss.multicanonical(model, sweeps=15), "multiples of measure_every, which is 10"),
+        (lambda: ss.multicanonical(model, sweeps=15), "multiples of measure_every = 10"),
         (lambda: flat().density.averages([0.0]), "above 0"),
     ]
 

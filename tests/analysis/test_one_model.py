@@ -88,7 +88,7 @@ def test_settings_say_it_where_both_have_them() -> None:
     one, other = made(glass(ss.square(4), 1, bond_fraction=0.5)), made(glass(ss.square(6), 1, bond_fraction=0.6))
     check_one_model(one, other)
     check_one_model(told(one, bond_fraction=0.6), told(other, bond_fraction=0.6))
-    with pytest.raises(ss.InputError, match=r"bond_fraction is 0.5 and 0.6, give runs that are"):
+    with pytest.raises(ss.InputError, match=r"bond_fraction is 0.5 and 0.6, give such runs"):
         check_one_model(told(one), told(other, bond_fraction=0.6))
     check_one_model(told(one), other)
 

@@ -30,7 +30,7 @@ REFUSED = {
     "analyze": r"holds an anneal run|whose levels are no averages|too few to analyse: .*leave out --target",
     "plot": "too few to analyse: .*leave out --target",
     "view": r"has saved no configurations: run it again with --save-configurations 1 or more, into another file|"
-    r"which has no configurations: spinsim plot run\.h5 draws what it has",
+    r"which has no configurations: spinsim plot run\.h5 draws it",
 }
 """The sentences with which commands may refuse a file, each with its mend."""
 

@@ -288,7 +288,7 @@ def test_commands_tell_gaps_of_both_parities(do, capsys, monkeypatch, tmp_path) 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("--slices 7", "slices 7 are odd in number, but the update needs two colours in time"),
+        ("--slices 7", "slices 7 are odd, but the update needs two colours in time"),
         ("--slices 0", "slices 0 is out of range: give a whole number from 2 to"),
         ("--k 0", "k '0' is not all above 0 and finite"),
         ("--k 1e-320", "k 9.99989e-321 leaves spins that do not interact: give values from 1e-09 to 10"),

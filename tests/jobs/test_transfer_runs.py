@@ -282,7 +282,7 @@ BAD = [
     ("transfer --k x", "'x'", "0.8:2:16"),
     ("transfer --k 0.1:0.2:3:4", "cannot be read"),
     ("transfer --k 0.1:0.2:0", "0 points"),
-    ("transfer --k 0.1,0.2,0.3 --k-time 0.1,0.2", "2 numbers k_time do not fit 3"),
+    ("transfer --k 0.1,0.2,0.3 --k-time 0.1,0.2", "2 of k_time do not fit 3"),
     ("transfer --k nan", "'nan'"),
     ("transfer --sector up", "'up'", "even, odd"),
     ("transfer --field 0.1 --sector odd", "'odd' does not exist in a field"),

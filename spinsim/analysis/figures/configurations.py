@@ -52,9 +52,7 @@ class Panels:
         if lattice is None:
             raise InputError("the run is of a graph without a lattice: there is no picture of its configurations")
         if saved.sites > _MOST_SITES:
-            raise InputError(
-                f"a configuration of {saved.sites} sites is too large for a picture: at most {_MOST_SITES}"
-            )
+            raise InputError(f"a configuration of {saved.sites} sites is too large to draw: at most {_MOST_SITES}")
         if not len(saved):
             raise InputError("the run has saved no configuration yet: let it go on")
         self.saved, self.lattice = saved, lattice

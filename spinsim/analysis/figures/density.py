@@ -13,9 +13,9 @@ from spinsim.observables.table import SYMBOLS
 def density_figure(density: DensityOfStates, style: str = "single") -> PaperFigure:
     """Draw ln g(E), the specific heat, and P(E) at a first-order transition if there is one; bands are errors."""
     sites, at, found = density.model.sites, density.peak, density.transition
-    heat = density.averages(np.linspace(at["peak"] / 3, min(3 * at["peak"], density.hottest), 300))
-    label = with_error(at["peak"], at["peak_error"])
-    words = f"Density of states of {density.model.name}, and its specific heat, which is largest at $T = {label}$"
+    heat = density.averages(np.linspace(*density.around_peak, 300))
+    words = f"Density of states of {density.model.name}, and its specific heat"
+    words += f", which is largest at $T = {with_error(at['peak'], at['peak_error'])}$" if at else ""
     x, rows = density.energy / sites, zip(density.log_density / sites, density.error / sites, strict=True)
     curves = [(x, row, error) for row, error in rows]
     panels = [("energy per site $E/N$", r"$\ln g(E)\,/\,N$", curves)]

@@ -258,9 +258,7 @@ class Best:
             self._spins = np.zeros((rows, model.sites), np.int8)
         else:
             self._spins = States(np.zeros((rows, -(-model.sites // 8)), np.uint8), model.sites)
-        self._on_device: dict[
-            int, Callable[[], Bits]
-        ] = {}  # functions that read states still on their device, by sample
+        self._on_device: dict[int, Callable[[], Bits]] = {}  # functions that read states on their device, by sample
 
     @property
     def spins(self) -> npt.NDArray[np.int8] | States:

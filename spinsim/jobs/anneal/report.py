@@ -134,9 +134,7 @@ def _omissions(result: AnnealResult, averages: list[Row]) -> list[str]:
     if of_replicas and len(result.energy[0].ravel()) >= FEWEST_FOR_ERRORS:
         lines += ["(?): no error, as replicas or samples do not differ, or are fewer than four"]
     if not np.isfinite(columns.get("specific_heat", 0)).all() and result.energy.shape[2] > 1:
-        lines.append(
-            "-: C/N from the scatter of energies is not their slope dE/dT: the replicas were out of equilibrium"
-        )
+        lines.append("-: C/N from the scatter of energies is not their slope dE/dT: replicas were out of equilibrium")
     missing = np.isnan(columns.get("free_energy_per_site_error", [0.0]))
     if missing.any() and not missing[-1]:  # otherwise the rows of the last step report it
         lines += [f"(?): {_no_errors(result.families.number.shape[2])}"]

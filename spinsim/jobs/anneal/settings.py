@@ -159,9 +159,7 @@ class AnnealSettings(Table):
 
             check_fields(self.fields, steps)
         if self.growing and not self.is_search:
-            raise InputError(
-                "growing goes with several anneals: give a target, a time_limit or anneals, or leave it out"
-            )
+            raise InputError("growing goes with several anneals: give target, time_limit or anneals, or leave it out")
 
     @cached_property
     def listed(self) -> Array:

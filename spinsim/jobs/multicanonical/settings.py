@@ -20,9 +20,7 @@ class MulticanonicalSettings(Table):
 
     def check_together(self) -> None:
         if self.sweeps % self.measure_every or self.wang_landau % self.measure_every:
-            raise InputError(
-                f"give sweeps and wang_landau as multiples of measure_every, which is {self.measure_every}"
-            )
+            raise InputError(f"give sweeps and wang_landau as multiples of measure_every = {self.measure_every}")
 
 
 @dataclass(frozen=True)

@@ -117,9 +117,7 @@ def exchange_figure(result: Tempered, style: str = "single") -> PaperFigure:
     of its temperatures. Replicas without a round trip have their own colour.
     """
     if not result.attempts.any():
-        raise InputError(
-            f"the run of {result.model.name} has saved no exchange yet: a first checkpoint must come before"
-        )
+        raise InputError(f"the run of {result.model.name} has saved no exchange yet: wait for the first checkpoint")
     samples = result.model.samples
     with drawn_panels(style, 2, 1.7) as (figure, (rates, trips)):
         _draw_rates(rates, result)

@@ -127,9 +127,7 @@ class TemperSettings(Table):
         for name, usual in (("groups", 1), ("restart_after", 0)):
             value = getattr(self, name)
             if value != usual and not self.searches:
-                raise InputError(
-                    f"{name} {value} is for searches alone: give a target or a time_limit, or leave it out"
-                )
+                raise InputError(f"{name} {value} is for searches alone: give target or time_limit, or leave it out")
         if self.series != "all" and self.searches:
             raise InputError(f"series {self.series!r} does not go with a search, which keeps the rows it records")
         if self.measure is not None and self.searches:

@@ -368,9 +368,7 @@ def weights_of(problem: Quadratic) -> tuple[Ends, Values]:
     """Ends and weights of the bonds of a problem; InputError unless it is a graph alone."""
     _, linear, ends, weights = problem.split()
     if problem.vartype != SPIN or np.any(linear) or problem.offset:
-        raise InputError(
-            "a graph has no fields, no constant and no binary variables: give another suffix, such as .coo or .bqm"
-        )
+        raise InputError("a graph has no fields, constant or binary variables: give a suffix such as .coo or .bqm")
     return ends, weights
 
 
@@ -391,14 +389,10 @@ def read_edge_list(source: Source) -> Quadratic:
         if columns[2:] == ["{}"]:
             del columns[2:]
         if len(columns) > 2 and columns[2][0] == "{":
-            raise source.refusal(
-                at, "attributes in braces are not read: write the file by networkx.write_weighted_edgelist"
-            )
+            raise source.refusal(at, "attributes in braces are not read: write it by networkx.write_weighted_edgelist")
         width = width or len(columns)
         if len(columns) != width or width not in (2, 3):
-            raise source.refusal(
-                at, "lines of an edge list have two words and perhaps a weight, all of them: correct it"
-            )
+            raise source.refusal(at, "all lines of an edge list have two words and perhaps a weight: correct it")
         if width == 3 and not (is_number(columns[2]) and abs(float(columns[2])) < LARGEST_VALUE):
             raise source.refusal(at, f"{columns[2][:20]!r} is no weight: write a finite number below 1e300")
         check_word(columns[-1] if width == 3 else "", f"the weight in line {at} of {source.name}")

@@ -209,9 +209,7 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
         raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(
-            f"instance file {name} cannot be read ({reason}): check the path and its permissions"
-        ) from error
+        raise InputError(f"instance file {name} cannot be read ({reason}): check path and permissions") from error
 
 
 class Terms:
