@@ -126,8 +126,7 @@ def check_temperatures(
         raise InputError(f"temperature {bad[0]:g} is not allowed: {rule}")
     if energy_scale and values.max() > HOTTEST * energy_scale:
         raise InputError(
-            f"temperature {values.max():g} is too high to mix: "
-            f"choose one below 2^40 times the local field {energy_scale:g}"
+            f"temperature {values.max():g} is too high to mix: give at most 2^40 local fields of {energy_scale:g}"
         )
     return values
 
@@ -171,8 +170,7 @@ def check_betas(beta: npt.ArrayLike, replicas: int) -> npt.NDArray[np.float64]:
         values = np.stack([check_beta(values, replicas)] * 2, axis=-1)
     if values.max(initial=0) > 1 / COLDEST_TERM:
         raise InputError(
-            f"inverse temperature {values.max():g} is too high for the sum of two terms: "
-            f"give at most {1 / COLDEST_TERM:g}"
+            f"inverse temperature {values.max():g} is too high for two terms: give at most {1 / COLDEST_TERM:g}"
         )
     return values
 

@@ -366,10 +366,7 @@ def _range(model: Ising | None, ends: Any, kind: str) -> tuple[float, float]:
 def _between(
     kind: str, range_: tuple[float, float, float], number: int, each: int, looks: int, most: float
 ) -> Schedule:
-    """Return the schedule between two inverse temperatures, cached for problems with equal ranges.
-
-    ``range_`` has the first, the largest finite and the last inverse temperature; ``most`` replaces an infinite one.
-    """
+    """Return the schedule from the first beta of ``range_`` to its last, cached; ``most`` replaces an infinite one."""
     first, cold, last = range_
     steps = min(number, _MOST_BETAS)
     sweeps_by = np.arange(steps + 1, dtype=np.int64) * number // steps * each

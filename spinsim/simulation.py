@@ -132,8 +132,7 @@ class Simulation(Described):
             raise InputError(f"temperature {temperature!r} is no number: give one, or one for each replica") from error
         if values.shape not in ((), (self.replicas,)):
             raise InputError(
-                f"temperature has shape {values.shape}: give one number, or one for each of the {self.replicas} "
-                "replicas"
+                f"temperature has shape {values.shape}: give one number, or one for each of {self.replicas} replicas"
             )
         check_temperatures(values.ravel(), self.model.energy_scale, zero=True)
         values.flags.writeable = False

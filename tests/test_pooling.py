@@ -211,7 +211,7 @@ def test_commands_take_files_together(tmp_path: Path, capsys, monkeypatch) -> No
     assert "Pooled         4 runs" in run(capsys, monkeypatch, "show", "all.h5").out
     assert run(capsys, monkeypatch, "check", "all.h5").out.startswith("all.h5: whole, finished")
     told = run(capsys, monkeypatch, "resume", "all.h5", "--sweeps", "800")
-    assert (told.status, "go on with each of their own files" in told.err) == (2, True)
+    assert (told.status, "go on with their own files" in told.err) == (2, True)
     told = run(capsys, monkeypatch, "merge", "4-0.h5", "--out", "one.h5")
     assert (told.status, "alone is one run already" in told.err) == (2, True)
 

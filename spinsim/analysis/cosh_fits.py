@@ -83,10 +83,7 @@ def fit_all(mean: Array, covariance: Array, entries: int, times: Integers, slice
 def _best(
     mean: Array, covariance: Array, end: Integers, times: Integers, half: float, count: int, levels: int
 ) -> tuple[Fits, Bools]:
-    """Return fits of ``levels`` levels that begin one time after the first good window, and marks of good fits.
-
-    Where no window begins one time later, as the series is lost in noise, the first good window itself is taken.
-    """
+    """Return fits from one time after the first good window, else from its own where noise follows; mark good fits."""
     latest, before = _no_fits(len(mean)), np.full(len(mean), np.nan)
     most = min(_MOST_TIMES, count // 4)
     for start in range(int(end.max(initial=0)) - 2 * levels):
@@ -181,10 +178,7 @@ def _minimum(whiten: Array, y: Array, later: Integers, to_middle: float, x: Arra
 
 
 def _projected(whiten: Array, y: Array, later: Integers, to_middle: float, x: Array) -> tuple[Array, Array, Array]:
-    """Return residuals (fits, times), their derivatives (fits, times, levels) and amplitudes (fits, levels).
-
-    Whitened data ``y`` are (fits, times), ``whiten`` is (fits, times, times); times are as for ``_shapes``.
-    """
+    """Residuals (fits, times) of whitened ``y``, derivatives (fits, times, levels), amplitudes (fits, levels)."""
     steps = np.exp(x)
     gaps = np.cumsum(steps, axis=1)
     shapes, slopes = _shapes(gaps, later, to_middle)

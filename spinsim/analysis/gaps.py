@@ -343,11 +343,7 @@ class _Terms(NamedTuple):
 
 
 def _terms(result: Tempered, parity: str, least: int) -> _Terms:
-    """Return C(t) averaged over copies, with its covariance from blocks.
-
-    The autocorrelation times of C(1) and m^2 or, for even parity, of the energy of space and the link overlap show how
-    far blocks are too short.
-    """
+    """Return C(t) averaged over copies, with its covariance from blocks, and autocorrelation times that judge these."""
     times, statistics = _in_time(result, parity, least).times, statistics_of(result)
     *found, blocks = zip(
         *(_terms_of(part.runs, len(times), parity == "even") for part in statistics.parts), strict=True

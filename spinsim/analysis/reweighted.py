@@ -317,8 +317,7 @@ def reweighted(result: Tempered, temperature: npt.ArrayLike) -> Reweighting:
     """
     if result.in_time is not None:
         raise InputError(
-            f"averages of {result.model.name} between its values of {result.axis.symbol} are not reweighted: simulate "
-            "these"
+            f"{result.model.name} is not reweighted to other values of {result.axis.symbol}: simulate these"
         )
     targets = finite_array(np.atleast_1d(temperature), "temperature", least=1)
     if targets.ndim != 1 or not (targets > 0).all():

@@ -114,11 +114,7 @@ class FollowedSeries:
 
 
 def _at_least_independent(time: IntegratedTime) -> Array:
-    """Variance of a mean, no smaller than that of independent values.
-
-    A windowed sum of a short series can be anywhere down to 0 by chance, which happens in some of thousands of samples.
-    Series of energies are never so strongly anticorrelated.
-    """
+    """Variance of a mean, no smaller than that of independent values: by chance a windowed sum may be nearly 0."""
     return np.asarray(time.mean_error**2 * np.maximum(1, 0.5 / time.tau))
 
 

@@ -198,10 +198,7 @@ def thermodynamics(result: Annealed) -> Thermodynamics:
 
 
 def _compare(temperature: Array, energy: Array, scale: Array) -> tuple[Bools, Bools]:
-    """Mark steps where the spread of energies (steps, samples, replicas) has a slope to compare, and where they agree.
-
-    The second marks are a subset of the first.
-    """
+    """Mark steps where the spread of energies (steps, samples, replicas) has a slope to compare, and if they agree."""
     steps, samples, replicas = energy.shape
     compared, agrees = np.zeros(steps, bool), np.zeros(steps, bool)
     if replicas < 2 or samples * replicas < 3:

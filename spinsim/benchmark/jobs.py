@@ -195,10 +195,7 @@ def solve(model: Ising, target: float, repeats: int, time_limit: float, settings
 
 
 def _seconds_of(call: Callable[..., Any], search: str, repeats: int) -> list[float]:
-    """Wall times of calls with different seeds, sorted; infinite for a call that missed the target.
-
-    ``search`` is the attribute of the result that says if the target was met.
-    """
+    """Sorted wall times of calls with different seeds; infinite where ``search`` of the result missed its target."""
     times = []
     for seed in range(2, repeats + 2):
         began = time.perf_counter()

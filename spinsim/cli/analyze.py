@@ -328,10 +328,7 @@ def _names(
 
 
 def _write_summary(file: Path, result: Tempered, summary: Summary) -> str:
-    """Write the averages to the file, without untrusted errors; return the reason in a sentence if that is impossible.
-
-    A file that another process is writing, or that cannot be written here, is left unchanged.
-    """
+    """Write averages without untrusted errors to the file; return why that is impossible, such as for a file in use."""
     from spinsim.analysis.summary import observables_of
     from spinsim.analysis.tables import summary_columns
     from spinsim.record import Array, Record

@@ -110,8 +110,7 @@ def plot(
     figures = job.draw(results, Drawing(figure_name, style, options, say, partial(say, err=True)))
     if file and figure_name == "all" and len(figures) > 1:
         raise InputError(
-            f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or give a folder such "
-            "as figures/"
+            f"--out {out} names one figure of {', '.join(figures)}: add --what and one of these, or name a folder"
         )
     drawn = {
         file or folder / f"{_stem(files)}-{name}.{suffix or 'pdf'}": draw()
@@ -133,11 +132,7 @@ def _folder_and_file(out: str | None, first: Path) -> tuple[Path, Path | None]:
 
 
 def _stem(files: list[Path]) -> str:
-    """Return the start of the figures' names: the stems of all files, so that other files give other names.
-
-    Files outside the first file's folder are prefixed by their folder's name. For many files, a digest replaces most
-    stems.
-    """
+    """Return the start of the figures' names, from the stems and folders of all files; a digest replaces many."""
     import hashlib
 
     names = [file.stem if file.parent == files[0].parent else f"{file.parent.name}-{file.stem}" for file in files]

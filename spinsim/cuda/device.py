@@ -71,10 +71,7 @@ def _cupy() -> Any:
 
 
 def _avoid_shared_cache() -> None:
-    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR, as CuPy runs any code found there.
-
-    CuPy gets the path that was checked, with links resolved, so that no link can be redirected.
-    """
+    """Have CuPy keep kernels in memory if others can write to CUPY_CACHE_DIR, as CuPy runs any code found there."""
     if chosen := os.environ.get("CUPY_CACHE_DIR"):
         try:
             folder = Path(chosen).resolve()

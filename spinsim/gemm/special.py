@@ -66,10 +66,7 @@ def _kernel(name: str, side: int) -> tuple[str, str]:
 def _begin(
     product: str, given: dict[str, Any], axes: dict[str, int], out: Any, dimensions: int = 2
 ) -> tuple[Any, bool]:
-    """Check arrays, factors by the axis of ``x`` that they multiply, and make ``out`` where none is given.
-
-    Returns ``out``, and True where a kernel must fill it: NumPy's arrays are multiplied here, in the order given.
-    """
+    """Check arrays, and factors by their axis of ``x``; return ``out``, and True if a kernel must fill it."""
     x, sides = given["x"], _KERNELS[product]
     type_of(product, ("float64",), given, out, {name: 2 if name in axes else dimensions for name in (*given, "out")})
     for name, axis in axes.items():

@@ -74,10 +74,6 @@ def _of(*kinds: type) -> Callable[[Any], Any]:
     return check
 
 
-def _truth(value: Any) -> Any:
-    return _of(bool)(plain(value))
-
-
 def _path(value: Any) -> Any:
     if not isinstance(value, os.PathLike) or not isinstance(os.fspath(value), str):
         raise TypeError
@@ -88,14 +84,6 @@ def _function(value: Any) -> Any:
     if not callable(value):
         raise TypeError
     return value
-
-
-def _strings(values: Any) -> Any:
-    return [_of(str)(one) for one in _several(values)]
-
-
-def _reals(values: Any) -> Any:
-    return [real(one) for one in _several(values)]
 
 
 def _several(values: Any) -> Any:
@@ -117,15 +105,15 @@ _TYPES: Final = {
     "float": _Type(real, "a number", (float, int)),
     "str": _Type(_of(str), "a string", (str,)),
     "Literal": _Type(_of(str), "a string"),
-    "bool": _Type(_truth, "true or false", (bool,)),
+    "bool": _Type(lambda value: _of(bool)(plain(value)), "true or false", (bool,)),
     "None": _Type(_of(type(None)), "", (type(None),)),
     "ArrayLike": _Type(_numbers, "a number or an array of numbers"),
     "PathLike": _Type(_path, "a path"),
     "Callable": _Type(_function, "a function"),
     "Mapping": _Type(_of(Mapping), "a dict"),
     "Sequence": _Type(_several, "a list"),
-    "Iterable[str]": _Type(_strings, "a list of strings"),
-    "Sequence[float]": _Type(_reals, "a list of numbers"),
+    "Iterable[str]": _Type(lambda values: [_of(str)(one) for one in _several(values)], "a list of strings"),
+    "Sequence[float]": _Type(lambda values: [real(one) for one in _several(values)], "a list of numbers"),
     "Iterable": _Type(_several, "a list"),
     "tuple": _Type(_several, "a list"),
 }

@@ -23,10 +23,7 @@ _OPTIONS: Final[Any] = {"nogil": True, "boundscheck": False, "error_model": "num
 
 
 class _Linked(JITCodeLibrary):
-    """Code that is linked into other code. It is optimised there, and never becomes machine code of its own.
-
-    Both steps took half of the compile time, and the optimised kernels are as fast without them.
-    """
+    """Code that becomes part of other code and is optimised there, which halves the time to compile."""
 
     def _optimize_final_module(self) -> None:
         """Leave the code unoptimised."""

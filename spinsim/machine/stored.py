@@ -71,10 +71,7 @@ def _imported(path: Path) -> tuple[Path, ...]:
 
 
 def _file(module: str) -> Path:
-    """Return the file of a module, given without ``spinsim.``.
-
-    An empty folder with a module's name, left by an earlier version in a working tree, is ignored, as in Python itself.
-    """
+    """Return the file of a module, given without ``spinsim.``; empty folders of earlier versions are ignored."""
     path = _ROOT.joinpath(*module.split(".")) if module else _ROOT
     package = path / "__init__.py"
     return package if package.is_file() else path.with_suffix(".py")
@@ -350,10 +347,7 @@ def _folder(folder: Path, mend: bool = False) -> Iterator[int | None]:
 
 
 def _check(path: Path, status: os.stat_result) -> None:
-    """Refuse files and folders that others own or can write to.
-
-    Within the package, its owner may own files too, because byte code of this owner runs as well.
-    """
+    """Refuse files and folders that others own or can write to; the owner of the package may own files in it."""
     if not _HAS_OWNERS:
         return
     owners = {0, os.geteuid()}

@@ -399,10 +399,7 @@ def variables_of(bqm: Any) -> tuple[list[Hashable], str]:
 def _not_quadratic(model: Any) -> str:
     degree = getattr(model, "degree", None)
     if isinstance(degree, int):
-        return (
-            f"a {type(model).__name__} of degree {degree} is no quadratic model: reduce it to pairs first, by "
-            "dimod.make_quadratic"
-        )
+        return f"a {type(model).__name__} has degree {degree}: reduce it to pairs first, by dimod.make_quadratic"
     if hasattr(model, "constraints"):
         return f"a {type(model).__name__} may have constraints: give the model that dimod.cqm_to_bqm makes of it"
     kinds = {model.vartype(name).name for name in model.variables} if callable(model.vartype) else set()
@@ -443,8 +440,7 @@ def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels |
     half = one_half(ends[~diagonal], values[~diagonal])
     if half is None:
         raise InputError(
-            f"an Ising matrix of {sites} sites has some pairs twice but is not symmetric: give J_ij = J_ji, "
-            "or each pair once"
+            f"an Ising matrix of {sites} sites with pairs twice is not symmetric: give J_ij = J_ji or each pair once"
         )
     ends, values = np.sort(half[0], axis=1), half[1]
     if kind == "maxcut":
@@ -457,10 +453,7 @@ def _of_matrix(matrix: Any, field: Any, offset: Any, kind: str, labels: Labels |
 
 
 def _of_table(table: Any, labels: Labels | None) -> tuple[npt.NDArray[Any], Labels]:
-    """The matrix of a DataFrame, its columns in the order of the rows, and the labels of rows unless others are given.
-
-    Given labels name the rows and columns in their order, whatever the DataFrame calls them.
-    """
+    """The matrix of a DataFrame, columns in the order of the rows, and labels: the given ones or those of the rows."""
     rows, columns = tuple(table.index), tuple(table.columns)
     order = _order(columns, rows)
     if order is not None:

@@ -311,8 +311,7 @@ def check_terms(terms: npt.ArrayLike | None, bonds: int) -> npt.NDArray[np.uint8
         raise InputError("terms has the wrong type: give whole numbers, one for each bond") from error
     if given.shape != (bonds,) or given.dtype.kind not in "iub":
         raise InputError(
-            f"terms have shape {given.shape} and type {given.dtype}: give whole numbers of shape ({bonds},), one for "
-            "each bond"
+            f"terms have shape {given.shape} and type {given.dtype}: give a whole number for each of {bonds} bonds"
         )
     wrong = given[(given != 0) & (given != 1)]
     if wrong.size:

@@ -104,8 +104,7 @@ class Ising(Hamiltonian, Exchanged):
     def __setattr__(self, name: str, value: Any) -> None:
         if "origin" in vars(self) and name not in vars(self) and not hasattr(type(self), name):
             raise MissingError(
-                f"a model has no {name} to set: give couplings and fields to ss.Ising, a field beside them to "
-                "model.in_field"
+                f"a model has no {name} to set: give couplings and fields to ss.Ising, further fields to model.in_field"
             )
         object.__setattr__(self, name, value)
 
@@ -354,8 +353,7 @@ def check_model(model: Any) -> Ising:
     if isinstance(model, Lattice | Graph):
         kind = "lattice" if isinstance(model, Lattice) else "graph"
         raise WrongTypeError(
-            f"a {kind} is no model, its couplings are not known: give ss.Ising of it, a ferromagnet, or "
-            "ss.EdwardsAnderson"
+            f"a {kind} is no model, it has no couplings: give ss.Ising of it, a ferromagnet, or ss.EdwardsAnderson"
         )
     makers = {"to_numpy_vectors": "from_bqm", "adjacency": "from_networkx", "keys": "from_qubo", "dtype": "from_matrix"}
     maker = next((f"ss.Ising.{makers[name]} of it" for name in makers if hasattr(model, name)), None)

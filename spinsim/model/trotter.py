@@ -78,8 +78,7 @@ def trotter(space: Ising, slices: int, by_term: bool = False, powers: bool = Tru
     if powers and slices * space.sites**4 >= 2**63:
         most = int((2**63 / slices) ** 0.25)
         raise InputError(
-            f"{space.sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most} at "
-            "most"
+            f"{space.sites} sites in {slices} slices are too many for exact fourth powers of overlaps: give {most}"
         )
     bonds = (space.bonds + space.sites) * slices
     needed = bonds * (_BOND_BYTES + _COUPLING_BYTES * space.samples)

@@ -256,8 +256,7 @@ class OwnObservables:
         shape, dtype = form.shape[1:], form.dtype
         if values.shape != shape or (values.dtype.kind not in "biu" and dtype == np.int64):
             raise InputError(
-                f"measure {name} returns {values.dtype} {values.shape} now, {dtype} {shape} at first: return one form "
-                "always"
+                f"measure {name} returns {values.dtype} {values.shape} now, {dtype} {shape} at first: return one form"
             )
         if dtype == np.int64 and values.max() > np.iinfo(np.int64).max:
             raise InputError(f"measure {name} returns {values.max()}: return whole numbers below 2^63, or floats")

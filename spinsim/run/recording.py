@@ -200,7 +200,7 @@ class Recording:
                 record.groups[name] = self._group(name, group)  # left out: sums of a run that has not begun
         if state is not None and self.file is not None:
             elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
-            own = {_name_of(name): np.asarray(array) for name, array in state.items() if name not in elsewhere}
+            own = {name.replace("/", "."): np.asarray(array) for name, array in state.items() if name not in elsewhere}
             few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
             arrays = {name: _named(array) for name, array in own.items() if name not in few}
             record.groups[CHECKPOINT] = Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
@@ -274,11 +274,6 @@ def _is_known(name: str, array: Array) -> bool:
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
     is_array = isinstance(other, np.ndarray) and other.dtype == array.dtype
     return other is array or (is_array and np.array_equal(array, other))
-
-
-def _name_of(path: str) -> str:
-    """Return the name in a checkpoint of an array with this path."""
-    return path.replace("/", ".")
 
 
 def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:

@@ -77,13 +77,14 @@ def read_schedule(protocol: str, waiting: str | None, times: str | None) -> Sche
 
     By default there are eight per decade, even numbers, because a spin in no local field flips at nearly every sweep.
     """
-    legs, kept = read_protocol(protocol), _sweeps("waiting", waiting)
+    legs, kept, given = read_protocol(protocol), _sweeps("waiting", waiting), _sweeps("times", times)
     last, decades = legs[-1].stop, len(str(legs[-1].stop))
-    if (kept > last).any():
-        raise InputError(f"waiting {kept.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
+    for name, values in ("waiting", kept), ("times", given):
+        if (values > last).any():
+            raise InputError(f"{name} {values.max()} is beyond the {last} sweeps of the protocol: give a smaller one")
     usual = 2 * np.unique(np.rint(geometric(1.0, 10.0**decades, 8 * decades + 1) / 2)).astype(np.int64)
     origins = np.concatenate([[0], [leg.stop for leg in legs if leg.is_last], kept]).astype(np.int64)
-    later = np.add.outer(origins, usual if times is None else _sweeps("times", times)).ravel()
+    later = np.add.outer(origins, usual if times is None else given).ravel()
     measured = np.unique(np.concatenate([origins, later]))
     return Schedule(legs, kept, measured[measured <= last])
 

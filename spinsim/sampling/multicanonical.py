@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.acceptance import LARGEST_EXPONENT, exp_reduced
+from spinsim.engine.moves.exchange import HALVES, TWO_64
 from spinsim.errors import InputError
 from spinsim.machine.compiled import kernel
 from spinsim.machine.memory import require
@@ -30,8 +31,6 @@ from spinsim.model.ising import Ising
 
 MOST_LEVELS: Final = 2**20
 STREAM: Final = np.uint64(rng.Stream.MULTICANONICAL)
-HALVES: Final = np.ldexp(1.0, -np.arange(67))  # exp(-LARGEST_EXPONENT) > 2^-66
-TWO64: Final = 2.0**64
 STATE: Final = ("spins", "level", "density", "visits", "log_factor", "bottom", "round_trips", "heading", "sweep")
 
 
@@ -62,7 +61,7 @@ def _walk(walkers, bonds, grid, block, key, time, learns):  # type: ignore[no-un
                 if not accepted:
                     r, n = exp_reduced(-min(rise, LARGEST_EXPONENT))
                     probability, uniform = r * HALVES[np.int64(-n)], rng.low32(x1) | (x2 << rng.SHIFT32)
-                    accepted = probability >= 1.0 or uniform < np.uint64(probability * TWO64)
+                    accepted = probability >= 1.0 or uniform < np.uint64(probability * TWO_64)
                 if accepted:
                     spins[w, i] = -spins[w, i]
                     now, here = then, there

@@ -195,10 +195,7 @@ def frames_in_beta(
             f"give times from 1 to {slices - 1}"
         )
     if wanted.even and not (wanted.times and len(engine.model.graph.bonds_in_space())):
-        raise InputError(
-            f"{engine.model.name} has no bonds in space whose products could be correlated in time: leave "
-            "even_correlations out"
-        )
+        raise InputError(f"{engine.model.name} has no bonds in space to correlate in time: leave even_correlations out")
     between = Moves(moves, seed, times.swap_every)
     engine.set_ladder(beta, copies)
     # this includes the next measurement and the frame that the caller holds; other engines measure when no frame waits

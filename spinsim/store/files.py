@@ -131,8 +131,7 @@ def has_additions(path: Path) -> bool:
 def _not_sealed(path: str | os.PathLike[str], schema: str) -> InputError:
     if schema == "HDF5":
         return InputError(
-            f"{path} is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it "
-            "with h5py"
+            f"{path} is an HDF5 file without the seal of spinsim 1.0: give a file of this version, or use h5py"
         )
     if schema:
         return InputError(

@@ -59,11 +59,7 @@ class _Scale(NamedTuple):
 
 
 class _Writer:
-    """Writes records into a file through h5py's low-level API, which takes a quarter of the time of the high-level one.
-
-    Axes without coordinates are dimensions of the root group if all groups agree on the length, because netCDF-4 groups
-    can use the dimensions of enclosing groups.
-    """
+    """Writes records through h5py's low-level API, four times faster; axes of one length are dimensions of the root."""
 
     def __init__(self, file: h5py.File) -> None:
         self._root, self._shared, self._kinds = file.id, dict[str, _Scale](), dict[np.dtype[Any], Any]()

@@ -137,7 +137,7 @@ def test_a_simulation_shows_itself_in_a_line() -> None:
     [
         ({"temperature": -1.0}, "temperature -1 is not allowed: give 0 or a positive finite number"),
         ({"temperature": np.inf}, "temperature inf is not allowed: give 0 or a positive finite number"),
-        ({"temperature": [1.0, 2.0]}, "shape (2,): give one number, or one for each of the 3 replicas"),
+        ({"temperature": [1.0, 2.0]}, "shape (2,): give one number, or one for each of 3 replicas"),
         ({"temperature": "hot"}, "temperature = 'hot' has the wrong type: give a number"),
         ({"replicas": 0}, "0 replicas cannot be simulated"),
         ({"start": "down"}, "start 'down' is unknown: choose random, up, or"),

@@ -197,7 +197,7 @@ def test_models_of_one_term_have_one_temperature(make) -> None:
         ([[0.5, 0.4], [0.5, 0.4]], "neighbouring points of a ladder must differ"),
         ([[0.5, -0.4], [0.5, 0.4]], "inverse temperature -0.4 is not allowed"),
         ([0.4, 0.5], "come from the lowest to the highest"),
-        ([[1e101, 0.4], [0.5, 0.4]], r"1e\+101 is too high for the sum of two terms: give at most 1e\+100"),
+        ([[1e101, 0.4], [0.5, 0.4]], r"1e\+101 is too high for two terms: give at most 1e\+100"),
     ],
 )
 def test_bad_ladders_are_refused(beta: list[list[float]], message: str) -> None:

@@ -257,7 +257,7 @@ def test_the_command_says_how_many_groups_and_restarts_there_were(tmp_path: Path
     one_sentence(told, "9900 replicas x 200000 groups needs ", "give fewer groups")
     for flag in ("--groups", "--restart-after"):
         told = run(capsys, monkeypatch, "temper", "--size", "4", flag, "2", "--out", "b.h5")
-        one_sentence(told, "is for searches alone: give a target or a time_limit")
+        one_sentence(told, "is for searches alone: give target or time_limit")
 
 
 def test_large_searches_have_a_narrow_ladder_of_one_copy(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "text": (lambda path: path.write_text("dear reader\n" * 100), "a.h5 is not a file of spinsim"),
     "unsealed": (
         lambda path: path.write_bytes(path.read_bytes()[512:]),
-        "a.h5 is an HDF5 file without the seal of spinsim 1.0: give a file that this version wrote, or read it with",
+        "a.h5 is an HDF5 file without the seal of spinsim 1.0: give a file of this version, or use h5py",
     ),
     "another schema": (
         lambda path: path.write_bytes(path.read_bytes().replace(b"spinsim/1 ", b"spinsim/2 ", 1)),

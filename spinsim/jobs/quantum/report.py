@@ -293,11 +293,7 @@ def _by_time(result: QuantumResult, sample: int) -> Columns:
 
 
 def _gaps(result: QuantumResult) -> Columns:
-    """Return the gaps of each sample, one row for each point, per step in time and per unit of energy.
-
-    Gaps are NaN where excited states contribute. Bounds are finite where a gap is known to lie at or below a value.
-    Columns of even parity exist if it was measured; columns of odd parity have no prefix.
-    """
+    """Return gaps of each sample and point, NaN where excited states contribute, and bounds where these are known."""
     columns = _rows(result, range(samples_in(result)))
     for parity, of in gaps_by_parity(result).items():
         prefix = "" if parity == "odd" else "even_"

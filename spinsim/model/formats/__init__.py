@@ -242,8 +242,7 @@ def read_matrix_market(source: Source) -> Quadratic:
         half = one_half(ends, values)
         if half is None:
             raise InputError(
-                f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each of them "
-                "once"
+                f"{source.name} is neither symmetric nor triangular, though its pairs count once: give each once"
             )
         ends, values = half
     elif kind == BINARY and symmetry == "symmetric":
