@@ -253,7 +253,8 @@ def of_ladder(result: Tempered) -> DensityOfStates:
         joined = [whole, *(join(rest, whole.log_partition) for rest in rests)]
         shares = np.array([histogram.log_shares(energy) for histogram in joined])
         counts = np.array([np.bincount(level, part.singles.count, len(energy)) for part in (one, *rests)])
-        measured = np.array([counts[0][0], normalised(shares[0], counts[0])[2]])
+        hot = normalised(shares[0], counts[0])[2] * (energy[-1] >= 0)  # the mean energy of all states is 0
+        measured = np.array([counts[0][0], hot])
         reached &= measured >= FEWEST * 2 * of_energy.tau[[0, -1]]
         with np.errstate(divide="ignore"):
             logs = np.log(counts) + shares

@@ -124,8 +124,15 @@ def test_ladder_above_the_transition_says_nothing_below() -> None:
     assert density.coldest == 4
     assert density.peak == density.transition == {}
     assert density.averages()["temperature"][0] == 4
-    with pytest.raises(InputError, match="at least 4 .* a run that reaches them"):
+    with pytest.raises(InputError, match=r"at least 4 .* a run that reaches them"):
         density.averages(2.0)
+
+
+def test_ladder_of_frozen_samples_does_not_reach_infinite_temperature() -> None:
+    run = ss.temper(ss.Ising(ss.square(4)), [0.05, 0.07, 0.1], 400, 40, seed=7, start="up")
+    density = ss.density_of_states(run)
+    assert (density.coldest, density.hottest, density.peak) == (0, 0.1, {})
+    np.testing.assert_allclose(density.averages()["energy_per_site"], -2)
 
 
 def test_samples_in_a_field_have_their_own_densities() -> None:
@@ -189,7 +196,7 @@ def refusals() -> list[tuple[Any, str]]:
             "gives no density of states",
         ),
         (lambda: ss.multicanonical(ss.EdwardsAnderson(ss.square(8), couplings="gaussian")), "levels"),
-        (lambda: ss.multicanonical(model, device="cuda"), "the device cpu"),
+        (lambda: ss.multicanonical(model, device="cuda"), "no code for device cuda: give device cpu"),
         (lambda: ss.multicanonical(model, replicas=1), "give 2 replicas or more"),
         (lambda: ss.multicanonical(model, sweeps=15), "multiples of measure_every = 10"),
         (lambda: flat().density.averages([0.0]), "above 0"),

@@ -112,6 +112,8 @@ def test_the_command_prints_states_and_analysis(glass, capsys, monkeypatch) -> N
         assert words in done.out
     again = run(capsys, monkeypatch, "campaign", path)
     assert "Run 1 of 4" not in again.out
+    both = run(capsys, monkeypatch, "campaign", path, "--state", "--analyze").out
+    assert all(words in both for words in ("4 runs: 4 finished", "U_q: L = 3 and L = 4"))
     numbers = json.loads(run(capsys, monkeypatch, "campaign", path, "--json").out)
     assert {one["state"] for one in numbers["runs"]} == {"finished"}
     assert numbers["analysis"][0]["energy_per_site"]

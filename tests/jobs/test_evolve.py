@@ -114,6 +114,12 @@ def test_a_run_is_that_of_a_simulation_to_the_bit(result: ss.EvolveResult) -> No
     assert result.sweep[-1] == 27
 
 
+@pytest.mark.parametrize("name", ["waiting", "times"])
+def test_times_beyond_the_protocol_are_refused(name: str) -> None:
+    with pytest.raises(ss.InputError, match=rf"{name} 9 is beyond the 8 sweeps of the protocol: give a smaller"):
+        ss.evolve(ss.Ising(ss.square(4)), "T=2 for 8", **{name: [4, 9]})
+
+
 def test_a_single_sample_has_independent_groups_of_replicas() -> None:
     run = ss.evolve(ss.Ising(ss.square(4)), "T=2 for 8", times=[4], replicas=70, device="cpu", threads=1)
     assert run.overlap_correlation.shape == (3, 1, 16, 3)

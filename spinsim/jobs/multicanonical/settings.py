@@ -42,8 +42,7 @@ class Multicanonical(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.run.device not in ("auto", "cpu") or self.run.number_of_replicas < 2:
-            raise InputError(
-                f"{self.run.number_of_replicas} walkers on device {self.run.device} are not run: give 2 replicas or "
-                "more, for errors, and the device cpu"
-            )
+        if self.run.device not in ("auto", "cpu"):
+            raise InputError(f"multicanonical runs have no code for device {self.run.device}: give device cpu")
+        if self.run.number_of_replicas < 2:
+            raise InputError("errors come from the scatter of walkers: give 2 replicas or more")
