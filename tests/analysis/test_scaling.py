@@ -223,7 +223,7 @@ def test_the_command_prints_collapses_and_quotients(squares, tmp_path, capsys, m
     assert known["collapses"][0]["nu"] == pytest.approx(found.nu)
     assert known["quotients"][1]["sides"] == [8, 12]
     refused = run(capsys, monkeypatch, "analyze", "--scaling", "--csv", "a.csv", *files).err
-    assert "leave out --csv and --reweight" in refused
+    assert "leave out --csv, --reweight" in refused
 
 
 def test_figures_of_scaling_say_what_was_fitted(squares) -> None:

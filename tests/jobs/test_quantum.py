@@ -240,7 +240,7 @@ def test_commands_of_the_general_form(do, told, capsys, monkeypatch, tmp_path) -
     other = do("quantum --size 4 --k 0.2,0.3 --slices 8 --sweeps 200 --quiet", "c.h5")
     one_sentence(run(capsys, monkeypatch, "plot", path, other), "go along Gamma and k: give runs along one of them")
     one_sentence(
-        run(capsys, monkeypatch, "analyze", path, "--reweight", "2.5"), "its values of Gamma are not reweighted"
+        run(capsys, monkeypatch, "analyze", path, "--reweight", "2.5"), "is not reweighted to other values of Gamma"
     )
 
 

@@ -126,7 +126,7 @@ def test_refused_flags(flags: str, phrase: str) -> None:
 @pytest.mark.parametrize(
     ("terms", "phrase"),
     [
-        ([0, 1], r"terms have shape \(2,\) and type int64: give whole numbers of shape \(32,\), one for each bond"),
+        ([0, 1], r"terms have shape \(2,\) and type int64: give a whole number for each of 32 bonds"),
         (np.full(32, 2), "terms hold 2: give 0 or 1 for each bond"),
         (np.full(32, 0.0), "terms have shape .* and type float64"),
         ([[0], [0, 1]], "has the wrong type"),
