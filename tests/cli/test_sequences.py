@@ -24,10 +24,12 @@ RUNS = {
     "temper of an instance": f"temper {G11} --temperatures 1:2:2 --sweeps 32 --measure-every 2 --thermalize 0",
     "search by tempering": f"temper {G11} --target 400",
     "evolve": "evolve --size 4 --replicas 1",
+    "multicanonical": "multicanonical --size 4 --sweeps 100 --wang-landau 100",
     "quantum": "quantum --lattice chain --size 4 --slices 4 --sweeps 64 --measure-every 1 --thermalize 1",
 }
 REFUSED = {
-    "analyze": r"holds an anneal run|whose levels are no averages|too few to analyse: .*leave out --target",
+    "analyze": r"holds an (anneal|evolve) run|analyze it with --density|whose levels are no averages|"
+    "too few to analyse: .*leave out --target",
     "plot": "too few to analyse: .*leave out --target",
     "view": r"has saved no configurations: run it again with --save-configurations 1 or more, into another file|"
     r"which has no configurations: spinsim plot run\.h5 draws it",
