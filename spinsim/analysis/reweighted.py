@@ -440,7 +440,8 @@ def _moments(whole: Counted, ladder: MultiHistogram, targets: Array) -> dict[str
     averages["entropy"] -= hottest["entropy"]
     averages["ln Z at infinity"] = np.full(len(targets), infinite["ln Z"] - hottest["ln Z"])
     averages["entropy of the hottest"] = np.full(len(targets), hottest["entropy"] - infinite["ln Z"])
-    averages["measurements at infinity"] = np.full(len(targets), infinite["measurements"])
+    has_middle = singles.energy.max() >= 0  # the mean energy of all states is 0
+    averages["measurements at infinity"] = np.full(len(targets), infinite["measurements"] * has_middle)
     return averages
 
 

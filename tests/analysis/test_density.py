@@ -12,6 +12,7 @@ from scipy.stats import kstest, t
 
 import spinsim as ss
 from spinsim.analysis.density import DensityOfStates, from_counts
+from spinsim.analysis.reweighted import free_energies
 from spinsim.errors import InputError
 
 MOST = 4  # standard errors
@@ -133,6 +134,8 @@ def test_ladder_of_frozen_samples_does_not_reach_infinite_temperature() -> None:
     density = ss.density_of_states(run)
     assert (density.coldest, density.hottest, density.peak) == (0, 0.1, {})
     np.testing.assert_allclose(density.averages()["energy_per_site"], -2)
+    with pytest.raises(InputError, match="infinite temperature cannot be reached"):
+        free_energies(run)
 
 
 def test_samples_in_a_field_have_their_own_densities() -> None:
