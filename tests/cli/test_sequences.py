@@ -27,7 +27,7 @@ RUNS = {
     "quantum": "quantum --lattice chain --size 4 --slices 4 --sweeps 64 --measure-every 1 --thermalize 1",
 }
 REFUSED = {
-    "analyze": r"holds an anneal run|whose levels are no averages|too few to analyse: .*leave out --target",
+    "analyze": r"holds an (anneal|evolve) run|whose levels are no averages|too few to analyse: .*leave out --target",
     "plot": "too few to analyse: .*leave out --target",
     "view": r"has saved no configurations: run it again with --save-configurations 1 or more, into another file|"
     r"which has no configurations: spinsim plot run\.h5 draws what it has",
