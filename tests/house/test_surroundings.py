@@ -148,7 +148,8 @@ def test_signals_ask_to_stop_unless_they_mean_something_else(number):
 @pytest.mark.system
 @posix
 def test_the_interruption_of_a_run_names_a_line_to_copy(folder):
-    process = spinsim(folder, *RUN.split(), "--steps", 100000, "--sweeps", 1000, "--out", "my run.h5")
+    longer = "--steps", 1000000, "--sweeps", 1000, "--checkpoint-every", 1
+    process = spinsim(folder, *RUN.split(), *longer, "--out", "my run.h5")
     while not (folder / "my run.h5").exists():
         assert process.poll() is None
     process.send_signal(signal.SIGHUP)
