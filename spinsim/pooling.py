@@ -22,13 +22,14 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import enumerated
 from spinsim.model.disorder import RANDOM_KINDS
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, of_numbers
 from spinsim.record import Array, Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, load, result_of
 from spinsim.settings.config import kinds_of, sha256
 from spinsim.store.contents import BEST, DISORDER, MEASUREMENTS, REDUCED, STRIDE
 from spinsim.store.files import CONFIGURATIONS, PARTS
+from spinsim.store.samples import ORIGIN, origin_of, with_numbers
 from spinsim.store.segments import LISTED
 
 Integers = npt.NDArray[np.int64]
@@ -91,6 +92,7 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
 
 def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
     """Return the run of all samples of compatible runs; InputError if a run is given twice."""
+    results, files = _longest(results, files)
     if len(results) == 1:
         return results[0]
     runs = [run for result, file in zip(results, files, strict=True) for run in _runs_in(result, file)]
@@ -112,6 +114,34 @@ def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
         pooled.put(DISORDER, Array(disorder, (_SAMPLE,), words))
     whole = Record(lambda: _attributes(results, runs, model, pooled), groups=pooled.groups)
     return result_of(results[0].job, whole, model)
+
+
+def _longest(results: Sequence[Result], files: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Keep each sample of a run, some of whose samples went on alone, from its longest run only."""
+    longest: dict[tuple[str, int], tuple[int, int]] = {}  # sweeps and number of the run, of each sample
+    samples = [range(one.model.samples) if one.model.numbers is None else one.model.numbers.tolist() for one in results]
+    with_parts = {one.attributes[ORIGIN] for one in results if ORIGIN in one.attributes}
+    origins = [origin_of(one.attributes) for one in results]
+    for run, (result, origin) in enumerate(zip(results, origins, strict=True)):
+        for sample in samples[run] if origin in with_parts else ():
+            sweeps = int(result.config[result.job]["sweeps"])
+            longest[origin, sample] = max(longest.get((origin, sample), (0, 0)), (sweeps, run))
+    kept: list[Any] = []
+    names = []
+    for run, (result, origin) in enumerate(zip(results, origins, strict=True)):
+        own = np.array(
+            [k for k, n in enumerate(samples[run]) if longest.get((origin, n), (0, run))[1] == run], np.int64
+        )
+        if len(own):
+            names.append(files[run])
+            kept.append(result if len(own) == len(samples[run]) else _of_numbers(result, own))
+    return kept, names
+
+
+def _of_numbers(result: Result, numbers: Integers) -> Any:
+    """Return a result with some of its samples."""
+    record = with_numbers(result.record, numbers)
+    return result_of(result.job, record, of_numbers(result.model, numbers))
 
 
 def _runs_in(result: Result, file: str = "") -> list[dict[str, Any]]:

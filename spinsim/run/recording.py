@@ -199,11 +199,7 @@ class Recording:
             if any(known) or (name == BEST and self._is_in_file):
                 record.groups[name] = self._group(name, group)  # left out: sums of a run that has not begun
         if state is not None and self.file is not None:
-            elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
-            own = {_name_of(name): np.asarray(array) for name, array in state.items() if name not in elsewhere}
-            few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
-            arrays = {name: _named(array) for name, array in own.items() if name not in few}
-            record.groups[CHECKPOINT] = Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
+            record.groups[CHECKPOINT] = checkpoint_group(state, record)
         return record
 
     def _root(self) -> dict[str, str]:
@@ -279,6 +275,15 @@ def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
 def _name_of(path: str) -> str:
     """Return the name in a checkpoint of an array with this path."""
     return path.replace("/", ".")
+
+
+def checkpoint_group(state: Arrays, record: Record) -> Record:
+    """Return the group of a state, without arrays that are stored elsewhere in the record."""
+    elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
+    own = {_name_of(name): np.asarray(array) for name, array in state.items() if name not in elsewhere}
+    few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
+    arrays = {name: _named(array) for name, array in own.items() if name not in few}
+    return Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
 
 
 def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:
