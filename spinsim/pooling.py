@@ -29,7 +29,6 @@ from spinsim.result import POOLED, Result, load, result_of
 from spinsim.settings.config import kinds_of, sha256
 from spinsim.store.contents import BEST, DISORDER, MEASUREMENTS, REDUCED, STRIDE
 from spinsim.store.files import CONFIGURATIONS, PARTS
-from spinsim.store.samples import ORIGIN, origin_of, with_numbers
 from spinsim.store.segments import LISTED
 
 Integers = npt.NDArray[np.int64]
@@ -118,30 +117,52 @@ def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
 
 def _longest(results: Sequence[Result], files: Sequence[str]) -> tuple[list[Any], list[str]]:
     """Keep each sample of a run, some of whose samples went on alone, from its longest run only."""
-    longest: dict[tuple[str, int], tuple[int, int]] = {}  # sweeps and number of the run, of each sample
-    samples = [range(one.model.samples) if one.model.numbers is None else one.model.numbers.tolist() for one in results]
-    with_parts = {one.attributes[ORIGIN] for one in results if ORIGIN in one.attributes}
-    origins = [origin_of(one.attributes) for one in results]
-    for run, (result, origin) in enumerate(zip(results, origins, strict=True)):
-        for sample in samples[run] if origin in with_parts else ():
-            sweeps = int(result.config[result.job]["sweeps"])
-            longest[origin, sample] = max(longest.get((origin, sample), (0, 0)), (sweeps, run))
-    kept: list[Any] = []
-    names = []
-    for run, (result, origin) in enumerate(zip(results, origins, strict=True)):
-        own = np.array(
-            [k for k, n in enumerate(samples[run]) if longest.get((origin, n), (0, run))[1] == run], np.int64
-        )
-        if len(own):
+    if all(one.model.numbers is None for one in results):
+        return list(results), list(files)
+    longest: dict[Any, tuple[int, int]] = {}  # sweeps and number of the run, by its origin and the sample
+    keys = []
+    for run, result in enumerate(results):
+        model, settings = result.model, result.config[result.job]
+        origin = (model.whole or model).content_sha256(), result.config["run"]["seed"], settings["thermalize"]
+        numbers = range(model.samples) if model.numbers is None else model.numbers.tolist()
+        keys.append([(origin, number) for number in numbers])
+        for key in keys[run] if POOLED not in result.attributes else ():
+            longest[key] = max(longest.get(key, (0, 0)), (settings["sweeps"], run))
+    kept, names = list[Any](), list[str]()
+    for run, own in enumerate(keys):
+        if len(chosen := np.array([k for k, key in enumerate(own) if longest.get(key, (0, run))[1] == run], np.int64)):
+            kept.append(_of_numbers(results[run], chosen))
             names.append(files[run])
-            kept.append(result if len(own) == len(samples[run]) else _of_numbers(result, own))
     return kept, names
 
 
 def _of_numbers(result: Result, numbers: Integers) -> Any:
-    """Return a result with some of its samples."""
-    record = with_numbers(result.record, numbers)
-    return result_of(result.job, record, of_numbers(result.model, numbers))
+    if len(numbers) == result.model.samples:
+        return result
+    return result_of(result.job, with_numbers(result.record, numbers), of_numbers(result.model, numbers))
+
+
+def with_numbers(record: Record, numbers: Integers) -> Record:
+    """Return a record with some of the samples in all its measurements; its model and checkpoint stay as they are."""
+    own = record.copy()
+    for path, axis in axes_of_samples(record).items():
+        group, _, name = path.rpartition("/")
+        array = record.group(group).arrays[name]
+        if name == _SAMPLE:  # the numbers along the axis
+            own.put(path, array._replace(values=np.arange(len(numbers))))
+        elif array.values.shape[axis] > 1:  # initial configurations may be the same for all samples
+            own.put(path, array._replace(values=np.asarray(array.values).take(numbers, axis)))
+    for one in own.groups.values():
+        one.attributes.pop(LISTED, None)  # segments of the other file
+    return own
+
+
+def axes_of_samples(record: Record) -> dict[str, int]:
+    """Axis of the samples in each array of a record, by path, without its model and checkpoint."""
+    paths = (
+        (path, array.axes) for path, array in record.paths() if path.partition("/")[0] not in ("model", "checkpoint")
+    )
+    return {path: axes.index(_SAMPLE) for path, axes in paths if _SAMPLE in axes}
 
 
 def _runs_in(result: Result, file: str = "") -> list[dict[str, Any]]:
