@@ -83,19 +83,18 @@ def resume(
         moves: User-defined moves of the run, each with its number of sweeps, under the same names.
         measure: User-defined functions that the run was given in Python, by name.
         drop_added: True drops data that another program added to the file, and continues.
-        slow_samples: True extends the slow samples of a finished run on a ladder alone
-            (``result.equilibrium().slow``), into files ``<stem>-slow-<sweeps>.h5`` beside its own, with
-            ``sweeps`` doubled from file to file until none is slow. ``sweeps`` is then their largest
-            length. A killed call is repeated. Trajectories are those of a run of all samples.
+        slow_samples: True extends the slow samples of a finished run on a ladder alone, into files
+            ``<stem>-slow-<sweeps>.h5``. The sweeps double from file to file, up to ``sweeps``,
+            until no sample is slow. Trajectories are those of a run of all samples.
 
     Returns:
-        The whole run; of slow samples, all samples pooled, each from its longest run. A finished run is
-        only read. A file of ``result.save`` has no checkpoint: a longer run then starts again from its
-        seed, with the same bits.
+        The whole run; for slow samples all samples, each from its longest run. A finished run is
+        only read. A file of ``result.save`` has no checkpoint: a longer run then starts again
+        from its seed, with the same bits.
 
     Raises:
-        InputError: if the run of the file cannot be continued, or cannot have that length; if no sample
-            is slow.
+        InputError: if the run of the file cannot be continued, or cannot have that length,
+            and if no sample is slow.
         KeyboardInterrupt: on Ctrl-C; the run is saved first.
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}

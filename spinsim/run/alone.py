@@ -40,8 +40,8 @@ def alone(record: Record, numbers: npt.NDArray[np.int64]) -> Record:
         raise InputError(f"move {others[0]} is a user's own and may need all samples: extend all of them, with sweeps")
     chosen, axes = of_numbers(model_of(record), numbers), axes_of_samples(record)
     axes |= dict.fromkeys((*OF_SAMPLES, *(name for name in state if name.startswith(f"{BEST}/"))), 0)
-    sums = f"{REDUCED}_"
-    axes |= {name: SAMPLE_AXIS.get(name.removeprefix(sums), 0) for name in state if name.startswith(sums)}
+    sums = [name.partition("_")[2] for name in state if name.startswith(f"{REDUCED}_")]
+    axes |= {f"{REDUCED}_{name}": SAMPLE_AXIS.get(name, 0) for name in sums}
     own = with_numbers(record, numbers)
     state = {name: array.take(numbers, axes[name]) if name in axes else array for name, array in state.items()}
     own.groups |= {"model": record_of_model(chosen), CHECKPOINT: checkpoint_group(state, own)}

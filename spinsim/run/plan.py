@@ -293,8 +293,7 @@ def command_line(typed: Sequence[str]) -> str:
 def identities(config: Config, model: Ising) -> dict[str, str]:
     """SHA-256 of the configuration and of the model; a model counts with its content unless settings tell all of it."""
     content = model.content_sha256()
-    by_content = config.model.instance is not None or model.whole is not None
-    sha256 = config.sha256(content if by_content else None)
+    sha256 = config.sha256(content if config.model.instance is not None or model.whole is not None else None)
     return {"config_sha256": sha256, "model_sha256": content}
 
 

@@ -116,9 +116,8 @@ def on_all_devices(
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
     there, request = seats(device), Request(dynamics, threads, round_sweeps, replicas)
-    if len(there) == 1 and model.whole is None:
-        return _on_seat(there[0], model, replicas, request)
-    return _on(there, model, replicas, request)
+    is_on_one = len(there) == 1 and model.whole is None
+    return _on_seat(there[0], model, replicas, request) if is_on_one else _on(there, model, replicas, request)
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
