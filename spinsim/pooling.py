@@ -22,7 +22,7 @@ from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import enumerated
 from spinsim.model.disorder import RANDOM_KINDS
-from spinsim.model.ising import Ising
+from spinsim.model.ising import Ising, of_numbers
 from spinsim.record import Array, Record
 from spinsim.registry import job_of
 from spinsim.result import POOLED, Result, load, result_of
@@ -91,6 +91,7 @@ def pool(runs: Iterable[Result | str | os.PathLike[str]]) -> Any:
 
 def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
     """Return the run of all samples of compatible runs; InputError if a run is given twice."""
+    results, files = _longest(results, files)
     if len(results) == 1:
         return results[0]
     runs = [run for result, file in zip(results, files, strict=True) for run in _runs_in(result, file)]
@@ -112,6 +113,56 @@ def _pooled(results: Sequence[Result], files: Sequence[str]) -> Any:
         pooled.put(DISORDER, Array(disorder, (_SAMPLE,), words))
     whole = Record(lambda: _attributes(results, runs, model, pooled), groups=pooled.groups)
     return result_of(results[0].job, whole, model)
+
+
+def _longest(results: Sequence[Result], files: Sequence[str]) -> tuple[list[Any], list[str]]:
+    """Keep each sample of a run, some of whose samples went on alone, from its longest run only."""
+    if all(one.model.numbers is None for one in results):
+        return list(results), list(files)
+    longest: dict[Any, tuple[int, int]] = {}  # sweeps and number of the run, by its origin and the sample
+    keys = []
+    for run, result in enumerate(results):
+        model, settings = result.model, result.config[result.job]
+        origin = (model.whole or model).content_sha256(), result.config["run"]["seed"], settings["thermalize"]
+        numbers = range(model.samples) if model.numbers is None else model.numbers.tolist()
+        keys.append([(origin, number) for number in numbers])
+        for key in keys[run] if POOLED not in result.attributes else ():
+            longest[key] = max(longest.get(key, (0, 0)), (settings["sweeps"], run))
+    kept, names = list[Any](), list[str]()
+    for run, own in enumerate(keys):
+        if len(chosen := np.array([k for k, key in enumerate(own) if longest.get(key, (0, run))[1] == run], np.int64)):
+            kept.append(_of_numbers(results[run], chosen))
+            names.append(files[run])
+    return kept, names
+
+
+def _of_numbers(result: Result, numbers: Integers) -> Any:
+    if len(numbers) == result.model.samples:
+        return result
+    return result_of(result.job, with_numbers(result.record, numbers), of_numbers(result.model, numbers))
+
+
+def with_numbers(record: Record, numbers: Integers) -> Record:
+    """Return a record with some of the samples in all its measurements; its model and checkpoint stay as they are."""
+    own = record.copy()
+    for path, axis in axes_of_samples(record).items():
+        group, _, name = path.rpartition("/")
+        array = record.group(group).arrays[name]
+        if name == _SAMPLE:  # the numbers along the axis
+            own.put(path, array._replace(values=np.arange(len(numbers))))
+        elif array.values.shape[axis] > 1:  # initial configurations may be the same for all samples
+            own.put(path, array._replace(values=np.asarray(array.values).take(numbers, axis)))
+    for one in own.groups.values():
+        one.attributes.pop(LISTED, None)  # segments of the other file
+    return own
+
+
+def axes_of_samples(record: Record) -> dict[str, int]:
+    """Axis of the samples in each array of a record, by path, without its model and checkpoint."""
+    paths = (
+        (path, array.axes) for path, array in record.paths() if path.partition("/")[0] not in ("model", "checkpoint")
+    )
+    return {path: axes.index(_SAMPLE) for path, axes in paths if _SAMPLE in axes}
 
 
 def _runs_in(result: Result, file: str = "") -> list[dict[str, Any]]:

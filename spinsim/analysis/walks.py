@@ -68,7 +68,7 @@ def walks(result: Tempered) -> Equilibrium | None:
     tau_int = tau * statistics.every
     tau_exp = np.where(np.isnan(tau_exp), tau_int, tau_exp)
     trips = result.round_trips.mean(axis=1) if result.attempts.any() else np.full(len(tau), np.nan)
-    needed = SPAN_OF_FEW if len(tau) < FEW_SAMPLES else SPAN
+    needed = SPAN_OF_FEW if (result.model.whole or result.model).samples < FEW_SAMPLES else SPAN
     return Equilibrium(steps * statistics.every, tau_exp, error, tau_int, trips, needed)
 
 

@@ -14,6 +14,7 @@ import typer
 
 from spinsim.cli import flags
 from spinsim.cli.saying import log_events, say, say_json
+from spinsim.errors import InputError
 from spinsim.inputs.texts import quoted, wrapped
 from spinsim.jobs import all_jobs, job_of
 from spinsim.jobs.base import Job
@@ -174,12 +175,21 @@ def resume(
     drop_added: Annotated[
         bool, flags.Flag("--drop-added", help="Go on where another program has added to FILE, without what it added.")
     ] = False,
+    slow_samples: Annotated[
+        bool,
+        flags.Flag(
+            "--slow-samples",
+            help="Extend the slow samples of a finished tempering or quantum run alone, into files beside FILE, each "
+            "twice as long as the one before, until none is slow; --sweeps is then their largest length.",
+        ),
+    ] = False,
     verbose: flags.Verbose = False,
 ) -> None:
     """Continue an interrupted run from its last checkpoint, or extend a tempering or quantum run, or a search.
 
     A search that has met its target is left unchanged. A transfer-matrix run retries rows that lack levels.
     """
+    from spinsim.run.alone import plans_of_slow
     from spinsim.run.plan import plan_resume
     from spinsim.run.progress import compiling_told
 
@@ -188,4 +198,8 @@ def resume(
     run = {name: given[name] for name in _OF_RUN}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):
-        carry_out(plan_resume(file, changes, run, drop_added=drop_added), quiet, as_json)
+        if slow_samples and (drop_added or as_json or any(v is not None for k, v in changes.items() if k != "sweeps")):
+            raise InputError("--slow-samples goes with --sweeps and settings of the machine: leave the others out")
+        whole = [] if slow_samples else [plan_resume(file, changes, run, drop_added=drop_added)]
+        for plan in whole or plans_of_slow(file, changes["sweeps"], run):
+            carry_out(plan, quiet, as_json)

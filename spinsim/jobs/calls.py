@@ -25,7 +25,9 @@ from spinsim.inputs.numbers import as_floats, as_text
 from spinsim.inputs.texts import RANDOM
 from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
+from spinsim.pooling import pool
 from spinsim.result import Result, load
+from spinsim.run.alone import plans_of_slow
 from spinsim.run.execute import in_memory, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import text_of_measure
@@ -60,6 +62,7 @@ def resume(
     moves: Sequence[tuple[Move, int]] = (),
     measure: Mapping[str, Callable[[Any], Any]] | None = None,
     drop_added: bool = False,
+    slow_samples: bool = False,
 ) -> Any:
     """Complete the run of a file from its last checkpoint, or extend a run or a search.
 
@@ -80,17 +83,27 @@ def resume(
         moves: User-defined moves of the run, each with its number of sweeps, under the same names.
         measure: User-defined functions that the run was given in Python, by name.
         drop_added: True drops data that another program added to the file, and continues.
+        slow_samples: True extends the slow samples of a finished run on a ladder alone, into files
+            ``<stem>-slow-<sweeps>.h5``. The sweeps double from file to file, up to ``sweeps``,
+            until no sample is slow. Trajectories are those of a run of all samples.
 
     Returns:
-        The whole run. A finished run is only read. A file of ``result.save`` has no checkpoint: a
-        longer run then starts again from its seed, with the same bits.
+        The whole run; for slow samples all samples, each from its longest run. A finished run is
+        only read. A file of ``result.save`` has no checkpoint: a longer run then starts again
+        from its seed, with the same bits.
 
     Raises:
-        InputError: if the run of the file cannot be continued, or cannot have that length.
+        InputError: if the run of the file cannot be continued, or cannot have that length,
+            and if no sample is slow.
         KeyboardInterrupt: on Ctrl-C; the run is saved first.
     """
     how = {"device": device, "gpus": gpus, "threads": threads, "checkpoint_every": checkpoint_every}
     lengths = {"sweeps": sweeps, "most_steps": most_steps, "time_limit": time_limit, "anneals": anneals}
+    if slow_samples:
+        if moves or drop_added or any(value is not None for name, value in lengths.items() if name != "sweeps"):
+            raise InputError("slow_samples=True goes with sweeps, their largest number, alone: leave other changes out")
+        runs = [carried_out(one, path, progress, on_updates) for one in plans_of_slow(Path(path), sweeps, how, measure)]
+        return pool([path, *runs])
     plan = plan_resume(Path(path), lengths, how, moves, measure, drop_added)
     return carried_out(plan, path, progress, on_updates)
 

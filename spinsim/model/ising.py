@@ -68,6 +68,8 @@ class Ising(Hamiltonian, Exchanged):
         problem: The quadratic problem that it was made from, with the values as given, else None.
         drawn: Recipe of couplings that are drawn later (+-J of ``EdwardsAnderson``), else None.
         field_changes: True if the field changes during the run.
+        whole: The model of all samples, if this one has some of them by ``of_numbers``, else None.
+        numbers: Their numbers in ``whole``, (samples,), else None.
         origin: Settings of ``[model]`` that made it and do not follow from the model itself.
 
     Raises:
@@ -99,6 +101,8 @@ class Ising(Hamiltonian, Exchanged):
         self.vartype = vartype
         self.problem: Quadratic | None = None
         self.field_changes = False
+        self.whole: Ising | None = None
+        self.numbers: npt.NDArray[np.int64] | None = None
         self.origin: dict[str, Any] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -225,6 +229,8 @@ class Ising(Hamiltonian, Exchanged):
                     digest.update(np.ascontiguousarray(row[first : first + _AT_ONCE], kind).data)
         if isinstance(self.labels, tuple):
             digest.update("\n".join(["labels", *map(label_text, self.labels)]).encode())
+        if self.whole is not None and self.numbers is not None:
+            digest.update(f"samples {self.numbers.tolist()} of {self.whole.content_sha256()}".encode())
         return digest.hexdigest()
 
     def in_field(self, field: float) -> Ising:
@@ -325,6 +331,17 @@ def repeated(model: Ising, times: int) -> Ising:
     both = model.couplings, model.fields
     groups.couplings, groups.fields = (rows[order] if len(rows) > 1 else rows for rows in both)
     return groups
+
+
+def of_numbers(model: Ising, numbers: npt.NDArray[np.int64]) -> Ising:
+    """Return a model of the samples with these numbers, rising from 0, which move as they do among all samples."""
+    if model.whole is not None and model.numbers is not None:
+        return of_numbers(model.whole, model.numbers[numbers])
+    part, both = model.of_samples(0, model.samples), (model.couplings, model.fields)
+    part.samples, part.whole, part.numbers, part.origin = len(numbers), model, np.array(numbers), model.origin
+    part.drawn = None
+    part.couplings, part.fields = (rows[numbers] if len(rows) > 1 else rows for rows in both)
+    return part
 
 
 def check_spins(model: Ising, spins: npt.ArrayLike) -> npt.NDArray[np.int64]:

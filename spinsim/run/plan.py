@@ -277,7 +277,7 @@ def provenance(config: Config, model: Ising, typed: Sequence[str] | None = None)
     return {
         "job": config.job,
         "config": config.json(None if config.model.instance is None else described(model)),
-        **_identities(config, model),
+        **identities(config, model),
         "dynamics": str(rng.DYNAMICS),
         "spinsim_version": spinsim.__version__,
         "command": command_line(sys.argv if typed is None else typed),
@@ -290,10 +290,10 @@ def command_line(typed: Sequence[str]) -> str:
     return " ".join(map(quoted, [*program, *typed[1:]]))
 
 
-def _identities(config: Config, model: Ising) -> dict[str, str]:
-    """SHA-256 of the configuration and of the model; a model that is not a lattice by name counts with its content."""
+def identities(config: Config, model: Ising) -> dict[str, str]:
+    """SHA-256 of the configuration and of the model; a model counts with its content unless settings tell all of it."""
     content = model.content_sha256()
-    sha256 = config.sha256(content if config.model.instance is not None else None)
+    sha256 = config.sha256(content if config.model.instance is not None or model.whole is not None else None)
     return {"config_sha256": sha256, "model_sha256": content}
 
 

@@ -199,11 +199,7 @@ class Recording:
             if any(known) or (name == BEST and self._is_in_file):
                 record.groups[name] = self._group(name, group)  # left out: sums of a run that has not begun
         if state is not None and self.file is not None:
-            elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
-            own = {name.replace("/", "."): np.asarray(array) for name, array in state.items() if name not in elsewhere}
-            few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
-            arrays = {name: _named(array) for name, array in own.items() if name not in few}
-            record.groups[CHECKPOINT] = Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
+            record.groups[CHECKPOINT] = checkpoint_group(state, record)
         return record
 
     def _root(self) -> dict[str, str]:
@@ -274,6 +270,15 @@ def _is_known(name: str, array: Array) -> bool:
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:
     is_array = isinstance(other, np.ndarray) and other.dtype == array.dtype
     return other is array or (is_array and np.array_equal(array, other))
+
+
+def checkpoint_group(state: Arrays, record: Record) -> Record:
+    """Return the group of a state, without arrays that are stored elsewhere in the record."""
+    elsewhere = [name for name, array in state.items() if _is_same(array, record.get(name))]
+    own = {name.replace("/", "."): np.asarray(array) for name, array in state.items() if name not in elsewhere}
+    few = {name: array for name, array in own.items() if array.nbytes < _OF_ATTRIBUTE}
+    arrays = {name: _named(array) for name, array in own.items() if name not in few}
+    return Record({"long_name": _STATE, ELSEWHERE: " ".join(elsewhere), **few}, arrays)
 
 
 def checkpoint_of(record: Record) -> dict[str, npt.NDArray[Any]] | None:

@@ -167,7 +167,7 @@ def sums_group(
     labels = {one: rows for one, rows in labels.items() if one in lengths}
     labels["level"] = [2**k for k in range(lengths["level"])]
     about = {STRIDE: stride, LABELS: json.dumps(labels), "measure_every": measure_every}
-    about |= {"samples": reduced.model.samples, **{name: int(getattr(wanted, one)) for one, name in _WANTED.items()}}
+    about |= {"samples": reduced.samples_in_run, **{name: int(getattr(wanted, one)) for one, name in _WANTED.items()}}
     return group_of(series, lengths, {axis: ladder}, about)
 
 

@@ -14,19 +14,27 @@ from spinsim.machine.memory import require
 from spinsim.model.cells import KNOWN
 from spinsim.model.couplings import Drawn, distinct
 from spinsim.model.graph import Graph
-from spinsim.model.ising import Ising, described_in
+from spinsim.model.ising import Ising, described_in, of_numbers
 from spinsim.model.lattice import Lattice
 from spinsim.model.quadratic import SPIN, Labels, Quadratic, label_in, label_text
 from spinsim.packing import States
 from spinsim.record import Array, Record
 from spinsim.store.contents import BEST, DRAWN, ENERGY, OF_LATTICE, OWN, BestSpins
 
+NUMBERS: Final = "numbers"  # of the samples of a run that has some of a model's samples
 _ROOM: Final = 2  # multiple of the stored size, for labels
 _BYTES_A_GIVEN: Final = 16  # of a given value with its two sites
 
 
 def record_of_model(model: Ising) -> Record:
-    """Return a complete record of a model. For a large lattice, bonds and drawn couplings are recomputed."""
+    """Return a complete record of a model. For a large lattice, bonds and drawn couplings are recomputed.
+
+    The record of some samples has the model of all of them, from which their quantum follows.
+    """
+    if model.whole is not None and model.numbers is not None:
+        whole = record_of_model(model.whole)
+        words = "numbers of the samples that go on alone, in the model of all samples"
+        return Record(whole.attributes, whole.arrays | {NUMBERS: Array(model.numbers, ("alone",), words)})
     names = ("name", "sites", "quantum", "rounded", "rounding_error", "offset", "samples")
     attributes: dict[str, Any] = {name: getattr(model, name) for name in names}
     arrays: dict[str, Array] = {}
@@ -98,7 +106,7 @@ def model_of(record: Record) -> Ising:
     model.rounded = bool(a["rounded"])  # stored values are already rounded
     model.rounding_error = float(a["rounding_error"])
     model.origin = described_in(json.loads(record.attributes["config"]))
-    return model
+    return of_numbers(model, arrays[NUMBERS].values) if NUMBERS in arrays else model
 
 
 def stored_bytes(model: Ising) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from spinsim.engine.choosing import check_memory, choose, update_of
@@ -97,6 +98,12 @@ def _cut(things: int, parts: int) -> list[range]:
     return [range(things * k // parts, things * (k + 1) // parts) for k in range(parts)]
 
 
+def _consecutive(share: range, numbers: Sequence[int]) -> list[range]:
+    """Cut a share of samples where their numbers are not consecutive, as engines count samples from a first number."""
+    ends = [k for k in share[1:] if numbers[k] != numbers[k - 1] + 1]
+    return [range(*both) for both in pairwise([share.start, *ends, share.stop])]
+
+
 def on_all_devices(
     model: Ising, replicas: int, dynamics: Dynamics, device: str, threads: int | None, slabs: bool = True,
     round_sweeps: int | None = None,
@@ -109,19 +116,23 @@ def on_all_devices(
     if given:
         return in_slabs(given, model, replicas, dynamics, threads)
     there, request = seats(device), Request(dynamics, threads, round_sweeps, replicas)
-    return _on_seat(there[0], model, replicas, request) if len(there) == 1 else _on(there, model, replicas, request)
+    is_on_one = len(there) == 1 and model.whole is None
+    return _on_seat(there[0], model, replicas, request) if is_on_one else _on(there, model, replicas, request)
 
 
 def _on(seats: Sequence[Seat], model: Ising, replicas: int, request: Request) -> Engine:
     """Create the engine of a model on all seats: samples are shared out first, then replicas."""
-    given = _shared_out(model.samples, seats)
-    if len(given) == 1:
+    numbers = range(model.samples) if model.numbers is None else model.numbers.tolist()
+    shares = _shared_out(model.samples, seats)
+    given = [(mine, samples) for mine, share in shares for samples in _consecutive(share, numbers)]
+    if len(given) == 1 and model.whole is None:
         return _of_replicas(given[0][0], model, replicas, request)
     places: list[Place] = []
     replies: list[Reply] = []
     for mine, samples in given:
-        part = model.of_samples(samples.start, samples.stop)
-        own = replace(request.dynamics, first_sample=request.dynamics.first_sample + samples.start)
+        first = numbers[samples.start]
+        part = (model.whole or model).of_samples(first, first + len(samples))
+        own = replace(request.dynamics, first_sample=request.dynamics.first_sample + first)
         if len(mine) == 1:
             places.append(mine[0].place)
             replies.append(_request_engine(mine[0], part, replicas, request._replace(dynamics=own)))

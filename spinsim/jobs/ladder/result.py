@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -92,7 +92,11 @@ _IN_TERMS: Final = "A = E_s + E_tau in space and time, the weight being exp(-k E
 
 
 def reduced_of_run(model: Ising, choice: Choice, ladder: Places) -> Reduced:
-    return reduced_run(model, choice, Ladder(len(ladder), ladder.gamma, ladder.k_time))
+    """Return the sums of a run; some samples of a model have the sums that they have among all."""
+    whole = reduced_run(model.whole or model, choice, Ladder(len(ladder), ladder.gamma, ladder.k_time))
+    if model.whole is None:
+        return whole
+    return replace(whole, model=model, all_samples=model.whole.samples, by_energy=whole.energies or False)
 
 
 def contents_of_run(
