@@ -21,7 +21,7 @@ from spinsim.observables.table import CROSSING
 from spinsim.result import Run, as_result, runs_in
 
 _SMALLEST: Final = 1e-10  # eigenvalue of a correlation matrix below which a combination of points is left out
-NEAREST: Final = 8  # points about a place that are fitted
+_NEAREST: Final = 8  # points about a place that are fitted
 _MOST_SITES: Final = 2**40  # that a seed of resamples tells apart
 _ROUNDING: Final = 1e-9  # relative, of places that are equal
 _CUBIC: Final = 3  # degree of their polynomials
@@ -136,10 +136,9 @@ class Size(NamedTuple):
         if abs(self.x[nearest] - place) <= slack:
             return curve[:, nearest]
         known = np.flatnonzero(np.isfinite(curve).all(axis=0))
-        near = np.sort(known[np.argsort(np.abs(self.x[known] - place), kind="stable")[:NEAREST]])
-        if len(near) < 2:
+        if len(known) < 2:
             return np.full(len(curve), np.nan)
-        smooth = self.smooth(name, min(_CUBIC, len(near) - 1), (self.x[near[0]], self.x[near[-1]]))
+        smooth = self.smooth(name, min(_CUBIC, len(known) - 1), around(self.x[known], place))
         return smooth.at(np.full(len(curve), place))
 
     def _points_and_rows(self, name: str, window: Sequence[float] | None) -> tuple[Points, Array]:
@@ -156,6 +155,12 @@ class Size(NamedTuple):
         return Points(self.side, self.x[inside], rows[0], covariance, min(self.entries[name], len(rows) - 1)), rows
 
 
+def around(x: Array, place: float) -> tuple[float, float]:
+    """Ends of the points of a ladder that are nearest to a place."""
+    near = np.sort(x[np.argsort(np.abs(x - place), kind="stable")[:_NEAREST]])
+    return float(near[0]), float(near[-1])
+
+
 def sizes_of(runs: Iterable[Run] | Iterable[Size], smallest: float = 0) -> list[Size]:
     """Sizes of runs in rising order, from ``smallest`` on. Each has resamples of its own, whatever others there are.
 
@@ -164,8 +169,8 @@ def sizes_of(runs: Iterable[Run] | Iterable[Size], smallest: float = 0) -> list[
     Raises:
         InputError: for fewer than two sizes, and models without a lattice.
     """
-    given: list[Any] = list(cast("Iterable[Any]", runs_in(cast("Any", runs))))
-    if given and all(isinstance(one, Size) for one in given):
+    given: list[Any] = runs_in(cast("Any", runs))
+    if all(isinstance(one, Size) for one in given):
         sizes: list[Size] = sorted((one for one in given if one.side >= smallest), key=lambda one: one.side)
         if len(sizes) < 2:
             raise InputError(f"{count(len(sizes), 'size')} cannot be compared: give two sizes or more")

@@ -20,15 +20,15 @@ from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.scaling.curves import Size, order_of, size_of
 from spinsim.analysis.scaling.limits import SizeFit, power_of_size
 from spinsim.analysis.scaling.peaks import peaks_of
+from spinsim.analysis.sizes import RESAMPLES
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.observables.quantities import in_space
 from spinsim.observables.table import CROSSING
 from spinsim.result import Run, as_result, runs_in
 
-_IN_TIME: Final = 2  # of that in the logarithm of the number of slices
+_IN_TIME: Final = 2  # degree of the polynomial in the logarithm of the number of slices
 _FEWEST_SLICES: Final = 3
-_RESAMPLES: Final = 500
 _FEWEST_IN_TAIL: Final = 10
 
 
@@ -59,8 +59,6 @@ def dynamic_exponent(runs: Iterable[Run], at: float, name: str | None = None, *,
         InputError: for too few sizes or slices, an unknown average, and sizes whose largest cumulant is at an end.
     """
     results = [as_result(one) for one in runs_in(runs)]
-    if not results:
-        raise InputError("no runs are given: give two sizes or more, each with three numbers of slices")
     _check_in_time(*results)
     sizes = [size_of(one) for one in results]
     chosen = name or CROSSING[order_of(sizes)][0]
@@ -134,7 +132,7 @@ def local_tail(run: Run, share: float = 0.1) -> LocalTail:
             f"{share:g} of {samples * sites} local susceptibilities are fewer than {_FEWEST_IN_TAIL}: give more samples"
         )
     random = np.random.default_rng(0)
-    drawn = np.concatenate([np.arange(samples)[None], random.integers(samples, size=(_RESAMPLES, samples))])
+    drawn = np.concatenate([np.arange(samples)[None], random.integers(samples, size=(RESAMPLES, samples))])
     found = np.array([[_hill(values[of, p].ravel(), share) for of in drawn] for p in range(points)])
     exponent, lattice = found[:, 0, 0], in_space(result.model)
     error = found[:, 1:, 0].std(axis=1, ddof=1) if samples > 1 else np.full(points, np.nan)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from spinsim.analysis.runs import Array
-from spinsim.analysis.scaling.curves import LENGTH, NEAREST, SUSCEPTIBILITY, Size, Smooth, order_of, sizes_of
+from spinsim.analysis.scaling.curves import LENGTH, SUSCEPTIBILITY, Size, Smooth, around, order_of, sizes_of
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.inputs.texts import either
@@ -112,7 +112,7 @@ def _quotient(small: Size, large: Size, length: str, names: Sequence[str], near:
     """Compare two sizes, and each resample of one with that of the other."""
     first, second = (one.smooth(length, min(_WHOLE, len(one.x) - 1)) for one in (small, large))
     (about, *_) = _crossings(first, second, near)
-    windows = [_around(one.x, about) for one in (small, large)]
+    windows = [around(one.x, about) if np.isfinite(about) else None for one in (small, large)]
     lengths = small.smooth(length, degree, windows[0]), large.smooth(length, degree, windows[1])
     places = _crossings(*lengths, about if np.isfinite(about) else near)
     ratio = np.log(large.side / small.side)
@@ -135,12 +135,6 @@ def _quotient(small: Size, large: Size, length: str, names: Sequence[str], near:
         {name: values[name] for name in names}, {name: errors[name] for name in names},
         min(one.probability for one in lengths), resampled,
     )  # fmt: skip
-
-
-def _around(x: Array, place: float) -> tuple[float, float]:
-    """Ends of the points of the ladder that are nearest to a place; of the whole ladder for NaN."""
-    near = np.sort(np.argsort(np.abs(x - place), kind="stable")[:NEAREST]) if np.isfinite(place) else np.arange(len(x))
-    return float(x[near[0]]), float(x[near[-1]])
 
 
 def _crossings(small: Smooth, large: Smooth, near: float | None) -> Array:

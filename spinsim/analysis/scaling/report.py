@@ -43,9 +43,8 @@ def collapsed_names(sizes: Sequence[Size]) -> list[str]:
 
 
 class Scaling(NamedTuple):
-    """All that a report and its figures show."""
+    """Quotients and peaks of several sizes, and their limits."""
 
-    collapses: list[Collapse]
     quotients: list[Quotient]
     peaks: list[Peak]  # of the largest |m|-susceptibility or specific heat, where it is inside the ladder
     limits: dict[str, SizeFit]  # of infinite size, by what was fitted
@@ -53,10 +52,9 @@ class Scaling(NamedTuple):
 
 def scaling(sizes: Sequence[Size]) -> Scaling:
     names = collapsed_names(sizes)
-    found = [one for name in names for one in collapses(sizes, name)]
     pairs = quotients_of(sizes) if LENGTH.get(order_of(sizes)) in names else []
     highest = [one for one in peaks_of(sizes) if np.isfinite(one.place)] if all_have(sizes, "specific_heat") else []
-    return Scaling(found, pairs, highest, _limits(pairs, "crossing", "nu", "eta") | _limits(highest, "place"))
+    return Scaling(pairs, highest, _limits(pairs, "crossing", "nu", "eta") | _limits(highest, "place"))
 
 
 def best_collapses(sizes: Sequence[Size]) -> list[Collapse]:
@@ -97,8 +95,9 @@ def scaling_report(runs: Iterable[Run] | Iterable[Size]) -> Report:
         InputError: for fewer than two sizes.
     """
     sizes = sizes_of(runs)
+    collapsed = [one for name in collapsed_names(sizes) for one in collapses(sizes, name)]
     found, symbol = scaling(sizes), sizes[0].symbol
-    rows: list[Row | str] = [f"Finite-size scaling of {len(sizes)} sizes", *_of_collapses(found.collapses, symbol)]
+    rows: list[Row | str] = [f"Finite-size scaling of {len(sizes)} sizes", *_of_collapses(collapsed, symbol)]
     rows += ["", *_of_quotients(found, symbol)] if found.quotients else []
     rows += ["", *_of_peaks(found, symbol)] if len(found.peaks) > 1 else []
     note = (
@@ -108,7 +107,7 @@ def scaling_report(runs: Iterable[Run] | Iterable[Size]) -> Report:
     )
     rows += ["", Row("Note", note=note)]
     numbers = {
-        "collapses": [_without_arrays(one) for one in found.collapses],
+        "collapses": [_without_arrays(one) for one in collapsed],
         "quotients": [_without_arrays(one) | {"eta": one.eta} for one in found.quotients],
         "peaks": [_without_arrays(one) for one in found.peaks],
         "limits": [_without_arrays(one) for one in found.limits.values()],
