@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from spinsim.jobs.evolve.run import evolve as evolve
     from spinsim.jobs.multicanonical.run import MulticanonicalResult as MulticanonicalResult
     from spinsim.jobs.multicanonical.run import multicanonical as multicanonical
+    from spinsim.jobs.solve.result import SolveResult as SolveResult
+    from spinsim.jobs.solve.run import solve as solve
     from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
@@ -120,6 +122,8 @@ _NAMES = {
     "jobs.evolve.run": ["evolve"],
     "jobs.evolve.result": ["EvolveResult"],
     "jobs.multicanonical.run": ["MulticanonicalResult", "multicanonical"],
+    "jobs.solve.result": ["SolveResult"],
+    "jobs.solve.run": ["solve"],
     "jobs.plotting": ["plot"],
     "jobs.quantum.extrapolation": ["Extrapolation", "extrapolate"],
     "jobs.quantum.run": ["QuantumResult", "quantum"],

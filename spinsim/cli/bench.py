@@ -230,7 +230,7 @@ def solve(
     Whole anneals give the probability p that one replica meets the target, and that at least one replica does.
     Repeated anneals meet it with probability 99 % within the time to solution. Brackets hold intervals of one
     standard error. The last lines are times of ss.anneal with the target and the settings given here, and of
-    ss.temper with its own.
+    ss.temper and ss.solve with their own.
     """
     from spinsim.analysis.time_to_solution import in_words, seconds_in_words
     from spinsim.benchmark.jobs import solve_instances
@@ -255,7 +255,8 @@ def solve(
             say(f"  p of a replica {next(ps)}, of an anneal {next(ps)}")
         if one.tts is not None:
             say(f"  time to solution at 99 % {in_words(one.tts, seconds_in_words)}")
-        for how, seconds in (("anneals", solved.searches), ("tempering", solved.temperings)):
+        ways = ("anneals", solved.searches), ("tempering", solved.temperings), ("solve", solved.portfolios)
+        for how, seconds in ways:
             say(f"  {how} until it is met: {_times_in_words(seconds, time_limit)}")
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FOLDERS", "all_jobs", "job_of"]
 
-_NAMES = "anneal", "temper", "quantum", "transfer", "evolve", "multicanonical"
+_NAMES = "anneal", "temper", "quantum", "transfer", "evolve", "multicanonical", "solve"
 FOLDERS.update({name: f"spinsim.jobs.{name}" for name in _NAMES})
 
 

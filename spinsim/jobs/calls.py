@@ -43,7 +43,7 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress"}  # arguments that are no settings
+_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "feasible"}  # arguments that are no settings
 
 
 @public
@@ -151,6 +151,8 @@ def run_of_call(
     if "measure" in given:
         own["measure"] = None if isinstance(given["measure"], str) else given["measure"]
         given["measure"] = text_of_measure(given["measure"])
+    if "feasible" in given:
+        own["feasible"] = given["feasible"]
     config = config_of_call(job, model, given, **checks)
     where = resolve_device(config.run.device, config.run.gpus)
     config = plan_type.filled_in(config, model, where)

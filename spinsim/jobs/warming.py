@@ -217,6 +217,10 @@ def _multicanonical(device: str) -> None:
     spinsim.multicanonical(Ising(square(4)), 10, 10)
 
 
+def _solve(model: Callable[[], Ising], device: str) -> None:
+    spinsim.solve(model(), sweeps_limit=20, device=device)
+
+
 def _temper_one(model: Callable[[], Ising], device: str) -> None:
     spinsim.temper(model(), [2.0], sweeps=20, thermalize=10, replicas=1, device=device)
 
@@ -234,5 +238,6 @@ RUNS: Final[dict[str, dict[str, Callable[[str], None]]]] = {
     "transfer": {"chains and squares": _transfer},
     "evolve": {name: partial(_evolve, name) for name in ("checkerboard", "typewriter")},
     "multicanonical": {"lattices": _multicanonical},
+    "solve": {name: partial(_solve, MODELS[name]) for name in ("dense models", "graphs of +-1", "real couplings")},
 }
 """Small runs that compile the kernels of common runs, by job and model."""

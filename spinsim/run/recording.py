@@ -226,7 +226,7 @@ class Recording:
             elif values.dtype != array.values.dtype:
                 values = values.astype(array.values.dtype)
             arrays[key] = array._replace(values=values)
-        is_first = name == next(iter(self._growing))
+        is_first = name == next(iter(self._growing), "")
         return Record((lambda: self._origin() | attributes) if is_first else attributes, arrays)
 
     def _take_over(self, stored: Record, thin: int) -> None:

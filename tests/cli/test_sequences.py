@@ -25,10 +25,11 @@ RUNS = {
     "search by tempering": f"temper {G11} --target 400",
     "evolve": "evolve --size 4 --replicas 1",
     "multicanonical": "multicanonical --size 4 --sweeps 100 --wang-landau 100",
+    "solve": f"solve {G11} --sweeps-limit 20",
     "quantum": "quantum --lattice chain --size 4 --slices 4 --sweeps 64 --measure-every 1 --thermalize 1",
 }
 REFUSED = {
-    "analyze": r"holds an (anneal|evolve) run|analyze it with --density|whose levels are no averages|"
+    "analyze": r"holds an? (anneal|evolve|solve) run|analyze it with --density|whose levels are no averages|"
     "too few to analyse: .*leave out --target",
     "plot": "too few to analyse: .*leave out --target",
     "view": r"has saved no configurations: run it again with --save-configurations 1 or more, into another file|"

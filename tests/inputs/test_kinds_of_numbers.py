@@ -291,6 +291,17 @@ CASES = {
         {"sweeps": 8, "wang_landau": 8, "measure_every": 4, "replicas": 3, "seed": 5, "threads": 1},
         {"checkpoint_every": 2.5},
     ),
+    "solve": Case(
+        lambda **given: ss.solve(MODEL, device="cpu", fix=False, **{"sweeps_limit": 20} | given).states,
+        {},
+        {"sweeps_limit": 30, "states": 3, "seed": 5, "threads": 1},
+    ),
+    "solve.search": Case(
+        lambda **given: ss.solve(MODEL, device="cpu", **given).config,
+        {},
+        {},
+        {"target": 2.5, "time_limit": 0.125, "checkpoint_every": 2.5},
+    ),
     "DensityOfStates": Case(flat().averages, {}, {}, {"temperature": 2.5}),
     "DensityOfStates.probability": Case(flat().probability, {}, {}, {"temperature": 2.5}),
     "moves": Case(moved, {}, {"every": 2}),

@@ -102,7 +102,9 @@ def test_a_setting_more_is_one_field_and_leaves_old_runs_their_identity() -> Non
     assert "| `warmth` | `--warmth` | What nobody has thought of yet | a number from 0 to 9 |  | `0` |" in page([Later])
 
 
-CALLS = {name: getattr(ss, name) for name in ("anneal", "temper", "quantum", "transfer", "evolve", "multicanonical")}
+CALLS = {
+    name: getattr(ss, name) for name in ("anneal", "temper", "quantum", "transfer", "evolve", "multicanonical", "solve")
+}
 
 
 FILLED_IN = {
@@ -112,9 +114,10 @@ FILLED_IN = {
     "transfer": set(),
     "evolve": set(),
     "multicanonical": set(),
+    "solve": set(),
 }
 """Settings that mean more where they are given than where they are left out, even at their default."""
-ARGUMENTS = {"model", "on_updates", "on_rows", "progress"}
+ARGUMENTS = {"model", "problem", "feasible", "on_updates", "on_rows", "progress"}
 
 
 def entries(call) -> dict[str, str]:

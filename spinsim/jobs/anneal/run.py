@@ -225,7 +225,7 @@ class AnnealRun(ReplicaRun):
         self._anneal, run, a = plan, plan.config.run, plan.config.anneal
         self._moves = moves_of_run(plan.moves, a.moves, "ss.anneal")
         self._search = AnnealSearch(plan, watch.on_note)
-        super().__init__(plan, saving, watch, _engine_of(plan))
+        super().__init__(plan, saving, watch, engine_of(plan))
         self._begin_schedule()
         has = {"field": a.fields is not None, "gamma": a.quantum, "family": a.populations}
         has["staggered_magnetization"] = plan.model.is_bipartite
@@ -256,7 +256,7 @@ class AnnealRun(ReplicaRun):
 
     def _begin_anneal(self) -> None:
         del self._frames, self._population, self.engine  # frees memory for the next ones
-        self.engine = _engine_of(self._anneal, self._search.number)
+        self.engine = engine_of(self._anneal, self._search.number)
         self._begin_schedule()
 
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
@@ -329,7 +329,7 @@ class AnnealRun(ReplicaRun):
         self._search.look_at(energy)
 
 
-def _engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
+def engine_of(plan: AnnealPlan, number: int = 0) -> Engine | InField | BestSlices:
     """Return the replicas of a plan in the initial state of anneal ``number``."""
     run, a, replicas = plan.config.run, plan.config.anneal, plan.config.run.number_of_replicas
     dynamics = dynamics_of(plan, a.start, a.zero_acceptance)

@@ -1,0 +1,317 @@
+"""The methods of a portfolio: anneals, tempering and tabu search, which are advanced by sweeps in turns.
+
+A method looks at its states after every few sweeps. Its bits depend on its seed and on the sweeps it was advanced by,
+not on how these were divided into turns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim import rng
+from spinsim.engine import Engine
+from spinsim.jobs.anneal.run import AnnealPlan, engine_of
+from spinsim.jobs.anneal.settings import Anneal
+from spinsim.jobs.calls import config_of_call
+from spinsim.jobs.temper.run import TemperPlan
+from spinsim.jobs.temper.settings import Temper
+from spinsim.machine.threads import Threads, available_threads
+from spinsim.model.ising import Ising
+from spinsim.engine.moves.move import moves_of_run
+from spinsim.optimum.tabu import Tabu
+from spinsim.run.plan import NEVER, SILENT
+from spinsim.run.search import Restarts, seed_of_start
+from spinsim.sampling import Times
+from spinsim.sampling.measure import measure, present_spins
+from spinsim.sampling.portions import OnUpdates, updates_a_sweep
+from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.store.contents import Arrays
+
+Spins = npt.NDArray[np.int8]
+Look = Callable[[npt.NDArray[np.float64], Callable[[int], Spins]], bool]
+"""Takes the energies of states and a function that returns the spins of one of them; returns True to stop."""
+_FOREVER: Final = 1e12  # seconds: the portfolio decides when a search ends
+_ALWAYS: Final = 2  # groups of copies and tabu searches that do not depend on the machine
+_COMES_DOWN: Final = 300  # sweeps in which copies on a ladder with Houdayer moves come down from random states
+_DEVNULL: Final = Path(os.devnull)
+
+
+class Tally:
+    """Counts independent starts, and those that met the lowest energy of all."""
+
+    def __init__(self) -> None:
+        self.lowest, self.starts, self.hits = np.inf, 0, 0
+
+    def add(self, energies: npt.NDArray[np.float64]) -> None:
+        least = float(energies.min())
+        if least < self.lowest:
+            self.lowest, self.hits = least, 0
+        self.starts += energies.size
+        self.hits += int((energies == self.lowest).sum())
+
+    def state(self) -> npt.NDArray[np.float64]:
+        return np.array([self.lowest, self.starts, self.hits])
+
+    def restore(self, saved: npt.NDArray[np.float64]) -> None:
+        self.lowest, self.starts, self.hits = float(saved[0]), int(saved[1]), int(saved[2])
+
+
+class Place(NamedTuple):
+    """Where and how methods run."""
+
+    seed: int  # of the whole portfolio
+    device: str  # ``cpu`` or ``cuda``
+    threads: int | None  # of the CPU
+    gpus: str | None
+    is_fixed: bool  # True if numbers of replicas, groups and searches may not depend on the machine
+
+    @property
+    def sized_for(self) -> str:
+        return "cpu" if self.is_fixed else self.device
+
+    def settings(self, number: int) -> dict[str, Any]:
+        """Return the settings of the run of a method, by its number."""
+        seed, gpus = self.seed_of(number), self.gpus if self.device == "cuda" else None
+        return {"seed": seed, "time_limit": _FOREVER, "device": self.device, "threads": self.threads, "gpus": gpus}
+
+    def seed_of(self, number: int) -> int:
+        return rng.derived_seed(self.seed, number, rng.Stream.PORTFOLIO)
+
+
+class Method:
+    """A search that can be advanced, saved and continued.
+
+    Attributes:
+        sweeps: Sweeps done, of each replica.
+        lowest: Lowest energy met.
+        patience: Sweeps after which the method surpasses others that began better; 0 if it never surely does.
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[int] = 1  # sweeps are done in multiples of it
+    patience: int = 0
+
+    def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
+        self.model, self.sweeps, self.lowest = model, 0, np.inf
+        self._tell, self._on_updates = look, on_updates
+        self._tally = Tally()
+
+    def advance(self, sweeps: int) -> None:
+        """Do this many more sweeps, a multiple of ``unit``; fewer if a look says to stop."""
+        raise NotImplementedError
+
+    def offer(self, spins: Spins) -> None:
+        """Take in a low state of another method."""
+
+    def starts(self, energy: float) -> tuple[int, int]:
+        """Return the numbers of independent starts, and of those that met an energy."""
+        every = Tally()
+        every.restore(self._tally.state())
+        if (running := self._running()).size:
+            every.add(running)
+        return every.starts, every.hits if every.lowest == energy else 0
+
+    def _running(self) -> npt.NDArray[np.float64]:
+        """Lowest energies of starts that are under way and already count."""
+        return np.empty(0)
+
+    def _look(self, energies: npt.NDArray[np.float64], spins_of: Callable[[int], Spins]) -> bool:
+        self.lowest = min(self.lowest, float(energies.min()))
+        return self._tell(energies, spins_of)
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return {"sweeps": np.array(self.sweeps), "lowest": np.array(self.lowest), "tally": self._tally.state()}
+
+    def restore(self, saved: Arrays) -> None:
+        self.sweeps, self.lowest = int(saved["sweeps"]), float(saved["lowest"])
+        self._tally.restore(saved["tally"])
+
+
+class Anneals(Method):
+    """Anneals from random states one after the other, each twice as long as the one before up to a length."""
+
+    name = "anneal"
+
+    def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
+        super().__init__(model, place, look, on_updates)
+        config = config_of_call(Anneal, model, place.settings(0) | {"growing": True})
+        config = AnnealPlan.filled_in(config, model, place.sized_for)
+        self._plan = AnnealPlan(config, model, place.device, _DEVNULL, {})
+        self._number = -1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number += 1
+        self._settings = self._plan.config.anneal.of_anneal(self._number)
+        self._ladder = self._settings.ladder
+        self._engine: Any = engine_of(self._plan, self._number)
+        self._least = np.full(self._engine.replicas, np.inf)
+
+    def advance(self, sweeps: int) -> None:
+        left, each = sweeps, updates_a_sweep(self._engine)
+        while left:
+            step, begun = divmod(self._engine.half_sweep // self._engine.colours, self._settings.sweeps)
+            count = min(left, self._settings.sweeps - begun)
+            self._engine.set_beta(1.0 / self._ladder[step])
+            self._engine.sweep(count)
+            self._on_updates(count * each)
+            left, self.sweeps = left - count, self.sweeps + count
+            if begun + count < self._settings.sweeps:
+                continue
+            energies, spins = measure(self._engine).energy[0], present_spins(self._engine)
+            np.minimum(self._least, energies, out=self._least)
+            stops = self._look(energies, partial(spins, 0))
+            if step + 1 == len(self._ladder):
+                self._tally.add(self._least)
+                self._begin()
+            if stops:
+                return
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        own = {"number": np.array(self._number), "least": self._least.copy()}
+        return super().state() | own | {f"engine_{name}": array for name, array in self._engine.snapshot().items()}
+
+    def restore(self, saved: Arrays) -> None:
+        super().restore(saved)
+        if (number := int(saved["number"])) != self._number:
+            self._number = number - 1
+            self._begin()
+        self._least[...] = saved["least"]
+        self._engine.restore(_of("engine_", saved))
+
+    def _running(self) -> npt.NDArray[np.float64]:
+        return self._least[self._least == self.lowest]  # others may still come lower
+
+
+class Tempering(Method):
+    """Groups of copies on ladders of temperatures, with Houdayer moves where they pay; they restart when stuck."""
+
+    name, unit = "temper", 10
+
+    def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
+        super().__init__(model, place, look, on_updates)
+        given = place.settings(1) | ({"groups": _ALWAYS} if place.is_fixed else {})
+        config = TemperPlan.filled_in(config_of_call(Temper, model, given), model, place.sized_for)
+        self._plan = plan = TemperPlan(config, model, place.device, _DEVNULL, {})
+        self._ladder, _, _ = plan.ladder(NEVER, SILENT, None)
+        self._moves = moves_of_run((), config.temper.moves, "ss.temper")
+        self._restarts = Restarts(config.temper.restart_after or 0, 1)
+        self.patience = _COMES_DOWN if self._moves else 0  # Houdayer moves are the only ones it ever has
+        self._begin()
+
+    def _begin(self) -> None:
+        t, seed = self._plan.config.temper, seed_of_start(self._plan.config.run.seed, self._restarts.number)
+        self._seed = seed
+        self._engine: Engine = self._plan.engine_on(self._ladder, seed, t.number_of_groups)
+        self._saved: dict[str, npt.NDArray[Any]] | None = None  # with exchanges, which an engine without ladder lacks
+        self._least = np.full(t.number_of_groups, np.inf)
+
+    @property
+    def _done(self) -> int:
+        """Sweeps of the present start."""
+        return self._engine.half_sweep // self._engine.colours
+
+    def advance(self, sweeps: int) -> None:
+        upto = self.sweeps + sweeps
+        while self.sweeps < upto:
+            if self._advance(upto - self.sweeps):
+                return
+            if self._restarts.is_due(self._done):
+                self._tally.add(self._least)
+                self._restarts.begin(self._done)
+                self._begin()
+
+    def _advance(self, sweeps: int) -> bool:
+        """Do this many sweeps, or as many as come before a restart; return True if a look says to stop."""
+        engine, choice, begun = self._engine, self._plan.choice, self._done
+        times = Times(0, begun + sweeps, self.unit, self._plan.config.temper.swap_every)
+        state, self._saved = self._saved or (engine.snapshot() if begun else None), None
+        how = self._on_updates, None, choice.wanted, (), self._moves, self._seed
+        frames = tempering_in_beta(engine, self._ladder.couplings, times, choice.copies, *how)
+        if state is not None:
+            engine.restore(state)
+        for frame in frames:
+            assert frame is not None  # noqa: S101  (nothing pauses it)
+            energies = frame.replica_energy
+            np.minimum(self._least, energies.min(axis=1), out=self._least)
+            self.sweeps += self.unit
+            self._restarts.look(energies.min(axis=1).min(keepdims=True), frame.sweep)
+            if self._look(energies.ravel(), partial(_spins_of, frame.spins, energies.shape[1])):
+                return True
+            if self._restarts.is_due(frame.sweep):
+                return False
+        return False
+
+    def _running(self) -> npt.NDArray[np.float64]:
+        return self._least[np.isfinite(self._least)]
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        own, of_engine = {"least": self._least.copy()} | self._restarts.state(), self._saved or self._engine.snapshot()
+        return super().state() | own | {f"engine_{name}": array for name, array in of_engine.items()}
+
+    def restore(self, saved: Arrays) -> None:
+        super().restore(saved)
+        before = self._restarts.number
+        self._restarts.restore(saved)
+        if self._restarts.number != before:
+            self._begin()
+        self._least[...] = saved["least"]
+        if self.sweeps:
+            self._saved = _of("engine_", saved)
+            self._engine.restore(self._saved)
+
+
+def _spins_of(spins: Callable[[int, int], Spins], replicas: int, number: int) -> Spins:
+    return spins(*divmod(number, replicas))
+
+
+class TabuSearches(Method):
+    """Tabu searches of one spin, side by side on the threads of the CPU; a sweep is a flip for each site."""
+
+    name = "tabu"
+
+    def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
+        super().__init__(model, place, look, on_updates)
+        many = _ALWAYS if place.is_fixed else place.threads or available_threads()
+        self._searches = [Tabu(model, place.seed_of(2 + k)) for k in range(many)]
+        self._threads = Threads(place.threads)
+
+    def advance(self, sweeps: int) -> None:
+        sites = self.model.sites
+        self._threads.run((partial(one.advance, sweeps * sites) for one in self._searches), sweeps * sites)
+        self.sweeps += sweeps
+        self._on_updates(sweeps * sites * len(self._searches))
+        energies = np.array([one.best_energy for one in self._searches])
+        self._look(energies, lambda k: self._searches[k].best_spins)
+
+    def offer(self, spins: Spins) -> None:
+        for one in self._searches:
+            one.offer(spins)
+
+    def starts(self, energy: float) -> tuple[int, int]:
+        hits = sum(one.hits for one in self._searches if one.best_energy == energy)
+        return sum(one.starts for one in self._searches), hits
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        each = {f"{k}_{name}": array for k, one in enumerate(self._searches) for name, array in one.state().items()}
+        return super().state() | each
+
+    def restore(self, saved: Arrays) -> None:
+        super().restore(saved)
+        for k, one in enumerate(self._searches):
+            one.restore(_of(f"{k}_", saved))
+
+
+def _of(start: str, saved: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with ``start``, without it."""
+    return {name.removeprefix(start): array for name, array in saved.items() if name.startswith(start)}
+
+
+METHODS: Final[dict[str, type[Any]]] = {one.name: one for one in (Anneals, Tempering, TabuSearches)}

@@ -1,0 +1,107 @@
+"""A portfolio: methods take turns, all alike in the first tenth of the time; then the best one gets most of it.
+
+Two rules of thumb come from measurements (docs/decisions.md). Tempering with Houdayer moves starts worse than anneals
+and ends better, so that it counts as the best one for half of the time, if it can make enough sweeps. A method that has
+not improved for long shares more of its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spinsim.jobs.solve.methods import Method
+
+TRIAL: Final = 0.1  # part of the time in which all methods get the same
+OTHERS, STUCK = 0.1, 0.4  # part of the remaining time for the methods that are not the best one, by its state
+_SINCE: Final = 0.75  # a method is stuck that has not improved in this part of its own time
+_FAVOURED: Final = 0.5  # part of the time in which the favourite counts as the best one
+_TURNS: Final = 50  # least number of turns in the whole time
+_LONGEST, _SHORTEST = 1.0, 0.005  # seconds of a turn
+_FASTER: Final = 4  # a turn has at most this many times the sweeps of the one before, as rates are still unknown
+
+
+@dataclass
+class Clock:
+    """The time of a method.
+
+    Attributes:
+        seconds: Time that it has had.
+        met: Its own time when it met its lowest energy.
+        turn: Sweeps of its last turn.
+    """
+
+    seconds: float = 0.0
+    met: float = 0.0
+    turn: int = 0
+
+
+class Portfolio:
+    """Decides which method has the next turn, and how long it is.
+
+    With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and all
+    begin again. Otherwise turns are measured in seconds.
+    """
+
+    def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None) -> None:
+        self.methods, self.clocks = methods, [Clock() for _ in methods]
+        self._seconds, self._sweeps, self._next = seconds, sweeps, 0
+
+    def turn(self, elapsed: float) -> tuple[int, int] | None:
+        """Return the number of the method that is next and its sweeps, after this time; None if nothing is left."""
+        return self._of_sweeps() if self._sweeps is not None else self._of_seconds(elapsed)
+
+    def _of_sweeps(self) -> tuple[int, int] | None:
+        assert self._sweeps is not None  # noqa: S101
+        number = min(range(len(self.methods)), key=lambda k: (self.methods[k].sweeps, k))
+        one = self.methods[number]
+        each = -(-self._sweeps // 10)
+        left = min(each, self._sweeps - one.sweeps)
+        left -= left % one.unit
+        return (number, left) if left > 0 else None
+
+    def _of_seconds(self, elapsed: float) -> tuple[int, int]:
+        number = self._chosen(elapsed)
+        one, clock = self.methods[number], self.clocks[number]
+        wanted = min(_LONGEST, max(_SHORTEST, self._seconds / _TURNS), max(_SHORTEST, self._seconds - elapsed))
+        if not one.sweeps:
+            return number, one.unit
+        sweeps = int(one.sweeps / max(clock.seconds, 1e-6) * wanted)
+        sweeps = min(sweeps, _FASTER * max(one.unit, clock.turn))
+        return number, max(one.unit, sweeps // one.unit * one.unit)
+
+    def _chosen(self, elapsed: float) -> int:
+        spent = [clock.seconds for clock in self.clocks]
+        least = min(range(len(spent)), key=lambda k: spent[k])
+        trial = TRIAL * self._seconds
+        if elapsed < trial:
+            return least
+        best = self._leader(elapsed)
+        rest = [k for k in range(len(spent)) if k != best]
+        if not rest:
+            return best
+        due = min(rest, key=lambda k: spent[k])
+        clock = self.clocks[best]
+        of_others = STUCK if clock.met < (1 - _SINCE) * clock.seconds else OTHERS
+        share = trial / len(spent) + of_others / len(rest) * (elapsed - trial)
+        return due if spent[due] < share else best
+
+    def _leader(self, elapsed: float) -> int:
+        if elapsed < _FAVOURED * self._seconds:
+            for k, (one, clock) in enumerate(zip(self.methods, self.clocks, strict=True)):
+                if one.patience and one.sweeps / clock.seconds * self._seconds > one.patience:
+                    return k
+        return self.best
+
+    @property
+    def best(self) -> int:
+        """Number of the method with the lowest energy; of equals, the one that met it in the least time of its own."""
+        return min(range(len(self.methods)), key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
+
+    def ended(self, number: int, sweeps: int, seconds: float, before: float) -> None:
+        """Take in that a method has had a turn; ``before`` is its lowest energy before."""
+        clock = self.clocks[number]
+        clock.seconds, clock.turn = clock.seconds + seconds, sweeps
+        if self.methods[number].lowest < before:
+            clock.met = clock.seconds

@@ -1,0 +1,78 @@
+"""A problem before its search: what can be fixed or solved exactly, and the model of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spinsim.model.graph import Graph
+from spinsim.model.ising import Ising
+from spinsim.optimum.exact import ground_state
+from spinsim.optimum.fixing import reduce
+from spinsim.jobs.solve.result import PROOFS
+
+Spins = npt.NDArray[np.int8]
+
+
+class Prepared:
+    """What is left of a problem to be searched.
+
+    Attributes:
+        rest: Model of all parts without an exact solution, side by side; None if nothing is left.
+        shift: Energy of a state of the problem minus the energy of its part in ``rest``.
+        proof: Number of the sentence of ``PROOFS`` if nothing is left, else 0.
+        words: What was fixed or solved exactly, in words; empty for nothing.
+    """
+
+    def __init__(self, model: Ising, fix: bool, threads: int | None) -> None:
+        self._model, self.rest, self.shift, self.proof, self.words = model, model, 0.0, 0, ""
+        self._undo: Callable[[Spins], Spins] = lambda spins: spins
+        if fix:
+            self._fix(threads)
+
+    rest: Ising | None
+
+    def _fix(self, threads: int | None) -> None:
+        reduced = reduce(self._model)
+        exact = [ground_state(part, threads) for part in reduced.parts]
+        left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
+        self.words = reduced.words
+        if solved := len(exact) - len(left):
+            self.words += f"{', ' if self.words else ''}{solved} parts solved exactly"
+        if not reduced.removed and not solved and len(left) == 1:
+            return
+        sizes = [part.sites for part in left]
+        ends = np.cumsum([0, *sizes])
+
+        def whole(spins: Spins) -> Spins:
+            pieces = iter(np.split(spins, ends[1:-1]) if left else [])
+            return reduced.undo([next(pieces) if one is None else one for one in exact])
+
+        self._undo = whole
+        self.rest = joined(left, self._model.name) if left else None
+        if self.rest is None:
+            self.proof = PROOFS.index("all spins could be fixed exactly") + bool(exact)
+        some = np.ones(int(ends[-1]), np.int8)
+        of_rest = 0.0 if self.rest is None else float(self.rest.energy(some[None])[0])
+        self.shift = float(self._model.energy(self.whole(some)[None])[0]) - of_rest
+
+    def whole(self, spins: Spins) -> Spins:
+        """Return the best state of the whole problem with these spins of ``rest``."""
+        return np.asarray(self._undo(spins), np.int8)
+
+
+def joined(parts: Sequence[Ising], name: str) -> Ising:
+    """Return one model of several without bonds between them; sites and bonds follow each other."""
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(part.sites for part in parts)])
+    edges = [part.graph.edges + start for part, start in zip(parts, starts, strict=False)]
+    values: list[list[Any]] = [[part.couplings[0] for part in parts], [part.fields[0] for part in parts]]
+    for kind, sizes in zip(values, ("bonds", "sites"), strict=True):
+        for k, part in enumerate(parts):
+            kind[k] = np.broadcast_to(kind[k], getattr(part, sizes)).astype(np.float64)
+    couplings, fields = (np.concatenate(kind) for kind in values)
+    return Ising(Graph(int(starts[-1]), np.concatenate(edges).astype(np.int32)), couplings, fields, name=name)

@@ -1,0 +1,315 @@
+"""Solve runs: ``ss.solve``, and the search under way."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from spinsim.errors import InputError, WrongTypeError
+from spinsim.inputs.arguments import judges, public
+from spinsim.jobs.calls import run_of_call
+from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
+from spinsim.jobs.solve.pool import States
+from spinsim.jobs.solve.portfolio import Clock, Portfolio
+from spinsim.jobs.solve.preparing import Prepared
+from spinsim.jobs.solve.result import PROOFS, SolveResult, Solved
+from spinsim.jobs.solve.settings import Solve
+from spinsim.machine.compiled import seconds_without_compiling
+from spinsim.model.ising import Ising, read_instance
+from spinsim.optimum.bounds import lower_bound
+from spinsim.record import Record
+from spinsim.run.execute import FileRow, Run
+from spinsim.run.plan import Plan, Saving, Watch, build_model
+from spinsim.run.recording import Recording
+from spinsim.run.search import GROUP, Search, search_group
+from spinsim.sampling.portions import OnUpdates
+from spinsim.solution import Lowest, solutions
+from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_of_best
+
+Feasible = Callable[[dict[Any, int]], bool]
+_FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
+_TESTED: Final = 64  # low states that are kept where a test chooses among them
+_SWEEPS_BOUND: Final = 1.0  # seconds for a bound without a time limit
+
+
+@dataclass(frozen=True)
+class SolvePlan(Plan[Solve]):
+    """A search of a portfolio that is ready to begin."""
+
+    split = ""
+    feasible: Feasible | None = None  # test of a state, by the labels of the problem
+
+    def __post_init__(self) -> None:
+        if self.model.samples > 1:
+            raise InputError(
+                f"model {self.model.name} has {self.model.samples} samples, and each is a problem of its own: give one "
+                "of them, such as model.of_samples(0, 1)"
+            )
+        super().__post_init__()
+
+    @classmethod
+    def model_of(cls, config: Solve, device: str) -> Ising:
+        return build_model(config.model, 128)
+
+    @property
+    def rows(self) -> int:
+        return 0
+
+    @property
+    def save_every(self) -> int:
+        return 0
+
+    @property
+    def replicas(self) -> int | None:
+        return None
+
+    def is_done(self, rows: int) -> bool:
+        return False
+
+    def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
+        return SolveRun(self, saving, watch)
+
+
+class SolveRun(Run):
+    """A search under way: methods take turns and share their best states."""
+
+    def __init__(self, plan: SolvePlan, saving: Saving, watch: Watch) -> None:
+        s, run, model = plan.of_job, plan.config.run, plan.model
+        self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
+        self._search = Search(model, s.target, s.time_limit, watch.on_note)
+        self._prepared = prepared = Prepared(model, s.fix, run.threads)
+        self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
+        test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
+        most = s.states if test is None else max(s.states, _TESTED)
+        rest = prepared.rest
+        sites = 1 if rest is None else rest.sites
+        self._states = States(sites, most, rest is None or not np.any(rest.fields), test)
+        self._improved: list[tuple[float, float]] = []
+        place = Place(run.seed, plan.device, run.threads, run.gpus, is_fixed=s.time_limit is None)
+        methods: list[Method] = []
+        if rest is not None:
+            how = place, self._look, watch.on_updates
+            methods = [METHODS[name](rest, *how) for name in s.methods.split(",")]
+        self._portfolio = Portfolio(methods, s.time_limit or np.inf, s.sweeps_limit)
+        self.where = {"engine": f"{plan.device}, portfolio", "devices": plan.device}
+        lengths = {"method": len(methods), "improvement": 0, "state": 0, "byte": -(-model.sites // 8), "outcome": 2}
+        group = search_group(Solved, lengths | {"sample": 1}, self._search.target)
+        group.attributes[LABELS] = json.dumps({"method": [one.name for one in methods]})
+        none = np.full((1, 1), np.inf), np.ones((1, model.sites), np.int8)
+        self.contents = Record({}, {}, {GROUP: group, BEST: group_of_best(*none)})
+
+    def rows(self, recording: Recording) -> Iterator[FileRow | None]:
+        self._watch.on_stage("", 0)
+        self._search.begin()
+        if self._prepared.rest is None:
+            self._states.offer(0.0, np.ones(1, np.int8))
+            self._search.look(np.array([[self._prepared.shift]]), 0)
+            return
+        if not self._done:
+            self._find_bound()
+        while not self._is_over():
+            turn = self._portfolio.turn(self._search.elapsed)
+            if turn is None:
+                break
+            self._take(*turn)
+            if self._saving.due():
+                yield None
+
+    def _is_over(self) -> bool:
+        return bool(self._proof) or self._search.is_over
+
+    def _take(self, number: int, sweeps: int) -> None:
+        method, began = self._portfolio.methods[number], seconds_without_compiling()
+        before, best = method.lowest, self._lowest
+        method.advance(sweeps)
+        self._portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
+        self._done += 1
+        if self._lowest < best:
+            found = self._states.spins()[0]
+            for other in self._portfolio.methods:
+                if other is not method:
+                    other.offer(found)
+
+    @property
+    def _lowest(self) -> float:
+        return min((one.lowest for one in self._portfolio.methods), default=np.inf)
+
+    def _look(self, energies: npt.NDArray[np.float64], spins_of: Callable[[int], Spins]) -> bool:
+        """Take in states of the rest; return True if the search is over."""
+        if self._states.look(energies, spins_of):
+            whole = self._states.energies[0] + self._prepared.shift
+            self._improved.append((self._search.elapsed, whole))
+            self._search.look(np.array([[whole]]), self._done + 1)
+            if whole <= self._bound:
+                self._proof = PROOFS.index("its energy equals a proven bound")
+        return self._is_over()
+
+    def _find_bound(self) -> None:
+        limit = self._plan.of_job.time_limit
+        rest = self._prepared.rest
+        assert rest is not None  # noqa: S101
+        seconds = _SWEEPS_BOUND if limit is None else _FOR_BOUND * limit
+        self._bound = lower_bound(rest, seconds).energy + self._prepared.shift
+
+    def _outcome(self) -> dict[str, npt.NDArray[Any]]:
+        methods, clocks, states = self._portfolio.methods, self._portfolio.clocks, self._states
+        shift, sites = self._prepared.shift, self._plan.model.sites
+        kept = [self._prepared.whole(one) for one in states.spins()[: self._plan.of_job.states]]
+        best = states.energies[0] if states.energies else np.inf
+        counted = [one.starts(best) for one in methods]
+        improved = np.array(self._improved).reshape(-1, 2)
+        return self._search.outcome(
+            self._done,
+            seconds=np.array([one.seconds for one in clocks]),
+            sweeps=np.array([one.sweeps for one in methods], np.int64),
+            lowest=np.array([one.lowest + shift for one in methods]),
+            starts=np.array([starts for starts, _ in counted], np.int64),
+            hits=np.array([hits for _, hits in counted], np.int64),
+            improved_seconds=improved[:, 0],
+            improved_energy=improved[:, 1],
+            state_energy=np.array(states.energies[: len(kept)]) + shift,
+            state_bits=np.packbits(np.array(kept).reshape(-1, sites) > 0, axis=-1, bitorder="little"),
+            state_failed=states.failed[: len(kept)],
+            tested=np.array([states.tested, states.feasible], np.int64),
+            bound=np.array(self._bound),
+            proof=np.array(self._proof, np.int64),
+        )
+
+    def _best(self) -> Arrays:
+        model, states = self._plan.model, self._states
+        if not len(states):
+            return arrays_of_best(np.full((1, 1), np.inf), np.ones((1, model.sites), np.int8))
+        spins = self._prepared.whole(states.spins()[0])[None]
+        return arrays_of_best(model.energy(spins).reshape(1, 1), spins)
+
+    def state(self) -> Arrays:
+        saved: dict[str, npt.NDArray[Any]] = {f"states_{name}": a for name, a in self._states.state().items()}
+        for one, clock in zip(self._portfolio.methods, self._portfolio.clocks, strict=True):
+            saved |= {f"{one.name}_{name}": array for name, array in one.state().items()}
+            saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
+        return saved | self._outcome() | self._best()
+
+    def ended(self) -> tuple[Arrays, Arrays | None]:
+        record = {**self._outcome(), **self._best()}
+        return record, None if self._proof or self._search.is_met else self.state()
+
+    def restore(self, saved: Arrays) -> None:
+        def of(start: str) -> dict[str, npt.NDArray[Any]]:
+            return {name.removeprefix(start): a for name, a in saved.items() if name.startswith(start)}
+
+        if saved[f"{GROUP}/tested"][0] and self._plan.feasible is None:
+            raise InputError(
+                f"{self._plan.path} holds a search with a test of feasibility, which is no part of the file: continue it "
+                "by the same call of ss.solve"
+            )
+        self._search.restore(saved)
+        self._states.restore(of("states_"))
+        self._done, self._bound = int(saved[f"{GROUP}/done"]), float(saved[f"{GROUP}/bound"])
+        columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
+        self._improved = list(zip(*columns, strict=True))
+        for k, one in enumerate(self._portfolio.methods):
+            one.restore(of(f"{one.name}_"))
+            seconds, met, turn = saved[f"{one.name}_clock"].tolist()
+            self._portfolio.clocks[k] = Clock(seconds, met, int(turn))
+
+
+def _is_feasible(plan: SolvePlan, prepared: Prepared, spins: Spins) -> bool:
+    whole = prepared.whole(spins)[None]
+    assert plan.feasible is not None  # noqa: S101
+    return bool(plan.feasible(solutions(plan.model, Lowest(plan.model.energy(whole).reshape(1, 1), whole))[0].by_label))
+
+
+def problem_of(problem: Any) -> Ising:
+    """Return the model of a problem in any form that ``solve`` takes."""
+    if isinstance(problem, Ising):
+        return problem
+    if isinstance(problem, str | os.PathLike):
+        return read_instance(problem)
+    if hasattr(problem, "vartype") and hasattr(problem, "linear"):
+        return Ising.from_bqm(problem)
+    if hasattr(problem, "nodes") and hasattr(problem, "edges"):
+        return Ising.from_networkx(problem)
+    if isinstance(problem, Mapping) or hasattr(problem, "shape"):
+        return Ising.from_qubo(problem)
+    raise WrongTypeError(
+        f"a {type(problem).__name__} is no problem: give a model, a file, a QUBO as a dict or a matrix, a graph of "
+        "networkx or a model of dimod; lists of edges go to ss.Ising.from_edges"
+    )
+
+
+@public
+@judges("problem", "feasible", "seed", none=True)
+def solve(
+    problem: Any,
+    time_limit: float | None = None,
+    target: ArrayLike | str | None = None,
+    sweeps_limit: int | None = None,
+    states: int = 1,
+    seed: int | None = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    feasible: Feasible | None = None,
+    out: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    progress: bool = False,
+    on_updates: OnUpdates | None = None,
+    *,
+    methods: str = "anneal,temper",
+    fix: bool = True,
+    solution: str | os.PathLike[str] | None = None,
+    gpus: str | None = None,
+) -> SolveResult:
+    """Find the best state of a problem in the given time, and say how far to trust it.
+
+    What can be fixed or solved exactly is solved first. Then anneals, tempering and tabu searches
+    take turns and share their best states; after a tenth of the time, the best of them gets nine
+    tenths of the rest. A search also ends when its answer is proven to be optimal.
+
+    Args:
+        problem: A model; a file, as ``ss.read_instance`` reads it; a QUBO, as a dict
+            ``{(u, v): value}``, a square matrix of NumPy or SciPy or a DataFrame, which is
+            minimised; a graph of networkx with couplings; or a model of dimod.
+        time_limit: Seconds of the search, at least 0.001, not counting the compiling of kernels;
+            10 by default, none with ``sweeps_limit``. The answer then depends on the machine.
+        target: End the search when this value is met: the cut of a MaxCut instance, else the energy
+            including the constant of the problem.
+        sweeps_limit: Sweeps of each method (a whole number from 1 to 10^12). With this limit alone,
+            the same seed gives the same answer on every machine and device.
+        states: Number of distinct low states to return (up to 10^5).
+        seed: Seed of all methods, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
+            one.
+        device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
+        threads: CPU threads (a whole number from 1 to 4096), all by default.
+        feasible: Function that takes the values of all variables by label and returns True if they
+            are feasible. Feasible states come before all others, whatever their energies.
+        out: File for the run and its checkpoints; the same call, or ``resume``, completes an
+            interrupted run.
+        checkpoint_every: Seconds between checkpoints, at least 0.
+        progress: Show a progress bar on the terminal or in the notebook.
+        on_updates: Called at intervals with the number of spin updates since its last call.
+        methods: Methods that take turns, some of ``anneal,temper,tabu``.
+        fix: First fix spins that can be fixed exactly, and solve small or planar parts exactly.
+        solution: File for the best state by the labels of the problem, .txt or .json.
+        gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by
+            default one for each process.
+
+    Returns:
+        The best state (``best``), further low states (``states``) and how far to trust them
+        (``quality``).
+
+    Raises:
+        InputError: for a problem of several samples, an impossible target, and if the file holds
+            another run.
+        KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
+    """
+    given = dict(locals())
+    result: SolveResult = run_of_call(Solve, problem_of(given.pop("problem")), given)
+    return result
