@@ -1,6 +1,8 @@
 """Time to the best known value of instances with spinsim and with other programs, on the same machine in the same run.
 
-    python -m pip install '.[bench]' && python benchmarks/solve_peers.py FILES... sk400 dense500 > table.md
+    python -m pip install '.[bench]' && python benchmarks/solve_peers.py FILES... sk400 dense500 --out results.json
+
+scripts/tables.py makes the tables of docs/benchmarks/optimisation.md from docs/benchmarks/results/solve-peers.json.
 
 Each program is called in a process that has called it for a second before, until it has met the target, with fresh
 random numbers; the median over seeds counts. spinsim has no setting but the target. The others get their best: their
@@ -24,6 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,9 +34,11 @@ import numpy as np
 
 import spinsim as ss
 from spinsim.benchmark.jobs import target_of
+from spinsim.cli.bench import machine
 from spinsim.model.targets import value_name
 from spinsim.sampling.temperatures import automatic_temperatures
 
+PACKAGES = "dwave-samplers", "openjij", "simulated-bifurcation"
 TUNING_SEEDS = (101, 102, 103)
 SWEEPS = (1000, 500, 250, 125, 62, 31, 16, 2000, 4000, 8000, 16000)
 MOST_READS = 1024
@@ -108,7 +113,7 @@ def until_met(problem: Problem, setting: Setting, seed: int, limit: float, call:
 
 
 def spinsim_programs(problem: Problem, threads: int) -> Iterator[Program]:
-    """Our own, with defaults: anneals that grow, and tempering."""
+    """Our own, with defaults: anneals that grow, tempering, and the portfolio, without exact solutions."""
     given: Setting = {"target": problem.target, "threads": threads}
     cores = "" if threads == 1 else f", {threads} cores"
 
@@ -120,8 +125,12 @@ def spinsim_programs(problem: Problem, threads: int) -> Iterator[Program]:
         found = ss.temper(problem.model, time_limit=limit, seed=seed, **given).search
         return found is not None and found.is_met
 
+    def portfolio(setting: Setting, seed: int, limit: float) -> bool:
+        return ss.solve(problem.model, limit, seed=seed, fix=False, **given).search.is_met
+
     yield Program(f"spinsim anneal{cores}", anneals, [{}])
     yield Program(f"spinsim temper{cores}", tempering, [{}])
+    yield Program(f"spinsim solve{cores}", portfolio, [{}])
 
 
 def annealing_settings() -> list[Setting]:
@@ -298,8 +307,8 @@ def solve(problem: Problem, asked: argparse.Namespace) -> Times:
             timed = partial(in_new_process, problem) if asked.fresh else seconds_of
             found[program.name].append(timed(program, setting, seed, asked.limit))
     on_cores(cores, len(cores))
-    medians = {name: in_words(statistics.median(times), asked.limit) for name, times in found.items()}
-    print(f"{problem.name}: ms {medians}", file=sys.stderr, flush=True)
+    medians = {name: round(statistics.median(times), 5) for name, times in found.items()}
+    print(f"{problem.name}: seconds {medians}", file=sys.stderr, flush=True)
     return found
 
 
@@ -315,38 +324,19 @@ def in_new_process(problem: Problem, program: Program, setting: Setting, seed: i
     return time.perf_counter() - began
 
 
-def in_words(seconds: float, limit: float) -> str:
-    """A median in milliseconds, or that it was not reached."""
-    return f"{1e3 * seconds:,.4g}" if math.isfinite(seconds) else f"not in {limit:g} s"
-
-
-def factor(other: float, own: float, limit: float) -> str:
-    """How many times as long the fastest other program takes, as text."""
-    if math.isinf(own):
-        return "-" if math.isinf(other) else f"< {other / limit:.3g}"
-    return f"{other / own:.3g}" if math.isfinite(other) else f"> {limit / own:.3g}"
-
-
-def print_table(results: list[tuple[Problem, Times]], limit: float) -> None:
-    """Print a line for each instance, in Markdown; the last columns compare one core of each."""
-    names = list(dict.fromkeys(name for _, found in results for name in found))
-    heads = ["instance", "sites", "target", *(f"{name}, ms" for name in names), "fastest other / anneal", "/ temper"]
-    print(f"| {' | '.join(heads)} |")
-    print("| --- " * len(heads) + "|")
+def as_rows(results: list[tuple[Problem, Times]]) -> list[dict[str, Any]]:
+    """The medians, as the results file has them; infinite times are null."""
+    rows = []
     for problem, found in results:
         medians = {program: statistics.median(times) for program, times in found.items()}
-        others = [seconds for program, seconds in medians.items() if not program.startswith("spinsim")]
-        factors = [
-            factor(min(others), medians[own], limit) if others and own in medians else "-"
-            for own in ("spinsim anneal", "spinsim temper")
-        ]
-        cells = [in_words(medians[each], limit) if each in medians else "-" for each in names]
-        target = f"{value_name(problem.model)} {problem.target:.15g}"
-        print(f"| {problem.name} | {problem.model.sites} | {target} | {' | '.join(cells + factors)} |", flush=True)
+        finite = {program: one if math.isfinite(one) else None for program, one in medians.items()}
+        about = {"instance": problem.name, "sites": problem.model.sites, "value": value_name(problem.model)}
+        rows.append(about | {"target": problem.target, "seconds": finite})
+    return rows
 
 
 def main() -> None:
-    """Time everything and print the table; the settings used go to standard error."""
+    """Time everything and print the medians as JSON; the settings used go to standard error."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("instances", nargs="+", help=f"files, or {', '.join(MADE)}")
     parser.add_argument("--target", type=float, help="cut or energy, where no best value is known")
@@ -354,10 +344,17 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a program gives up")
     parser.add_argument("--tries", type=int, help="settings of other programs that are tried, by default all")
     parser.add_argument("--fresh", action="store_true", help="a new process for each time")
+    parser.add_argument("--out", type=Path, help="file for the results, by default standard output")
     given = parser.parse_args()
     problems = [problem_of(name, given.target) for name in given.instances]
     results = [(problem, solve(problem, given)) for problem in problems]
-    print_table(results, given.limit)
+    versions = {name: version(name) for name in PACKAGES if importlib.util.find_spec(name.partition("-")[0]) is not None}
+    told = {"command": " ".join(["python", "benchmarks/solve_peers.py", *sys.argv[1:]]), "machine": machine("cpu", None)}
+    text = json.dumps(told | {"limit": given.limit, "versions": versions, "rows": as_rows(results)}, indent=1)
+    if given.out is None:
+        print(text)
+    else:
+        given.out.write_text(f"{text}\n")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "docs/benchmarks/results"
 PAGES: Final = (
     "README.md", "docs/benchmarks/index.md", "docs/benchmarks/performance.md", "docs/benchmarks/scaling.md",
+    "docs/benchmarks/optimisation.md",
     "paper/paper.md", "docs/validation/index.md", "docs/validation/spin_glass.md", "docs/validation/clusters.md",
     "docs/theory/clusters.md", "docs/theory/quantum.md", "docs/theory/gemm.md",
 )  # fmt: skip
@@ -263,6 +264,27 @@ def products() -> str:
     return of_lines(head, [[name, *(rates.get((name, *case), "") for case in cases)] for name in names])
 
 
+def searches() -> str:
+    """Times to the best known value by program, in milliseconds, and the fastest other program over the best of ours."""
+    found = results("solve-peers")
+    programs = list(dict.fromkeys(name for row in found["rows"] for name in row["seconds"]))
+    lines = []
+    for row in found["rows"]:
+        seconds = row["seconds"]
+        cells = [
+            "" if name not in seconds
+            else f"> {found['limit']:g} s" if seconds[name] is None
+            else number(1e3 * seconds[name])
+            for name in programs
+        ]  # fmt: skip
+        others = [one for name, one in seconds.items() if not name.startswith("spinsim") and one is not None]
+        solve = seconds["spinsim solve"]
+        ratio = number(min(others) / solve) if others and solve else f"> {number(found['limit'] / solve)}" if solve else ""
+        lines.append([row["instance"], str(row["sites"]), f"{row['value']} {row['target']:.12g}", *cells, ratio])
+    heads = [name.replace("spinsim ", "") for name in programs]
+    return of_lines(["instance", "sites", "target", *heads, "fastest other / solve"], lines)
+
+
 OUTPUTS: Final = (
     "critical_coupling", "critical_field", "dynamic_exponent", "ground_states", "houdayer", "quantum_glass_transition",
     "spin_glass_transition",
@@ -278,6 +300,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "jobs-cpu": lambda: jobs("jobs-cpu"),
     "jobs-gpu": lambda: jobs("jobs-gpu"),
     "scaling": lambda: scaling("scaling"),
+    "solve-peers": searches,
     "one-chain": lambda: one_chain("one-chain"),
     "beside": beside,
     "front": front,
