@@ -22,6 +22,7 @@ class States:
     come before all others.
 
     Attributes:
+        sites: Number of sites.
         energies: Energies of the states, rising among the feasible ones and among the others.
         tested: Number of states that were tested for feasibility, and ``feasible`` of them that were feasible.
     """
@@ -29,7 +30,7 @@ class States:
     def __init__(
         self, sites: int, most: int, is_symmetric: bool, is_feasible: Callable[[Spins], bool] | None = None
     ) -> None:
-        self._sites, self._most, self._is_symmetric, self._is_feasible = sites, most, is_symmetric, is_feasible
+        self.sites, self._most, self._is_symmetric, self._is_feasible = sites, most, is_symmetric, is_feasible
         self.energies: list[float] = []
         self._failed: list[bool] = []  # True for states that are not feasible
         self._bits: list[bytes] = []
@@ -42,7 +43,7 @@ class States:
     def spins(self) -> Spins:
         """All states, (states, sites)."""
         bits = np.frombuffer(b"".join(self._bits), np.uint8).reshape(len(self), -1)
-        return np.asarray(unpacked_spins(bits, self._sites), np.int8)
+        return np.asarray(unpacked_spins(bits, self.sites), np.int8)
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from spinsim.inputs.texts import count
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.optimum.exact import ground_state
 from spinsim.optimum.fixing import reduce
-from spinsim.jobs.solve.result import PROOFS
+from spinsim.jobs.solve.result import FIXED, PROOFS, SOLVED
 
 Spins = npt.NDArray[np.int8]
+_WORTH_A_LATTICE: Final = 0.5  # part of the sites of a lattice that may be left for a search of a graph to be faster
 
 
 class Prepared:
@@ -28,36 +30,32 @@ class Prepared:
     """
 
     def __init__(self, model: Ising, fix: bool, threads: int | None) -> None:
-        self._model, self.rest, self.shift, self.proof, self.words = model, model, 0.0, 0, ""
+        self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
+        self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         if fix:
             self._fix(threads)
 
-    rest: Ising | None
-
     def _fix(self, threads: int | None) -> None:
-        reduced = reduce(self._model)
+        model, reduced = self._model, reduce(self._model)
         exact = [ground_state(part, threads) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
-        self.words = reduced.words
-        if solved := len(exact) - len(left):
-            self.words += f"{', ' if self.words else ''}{solved} parts solved exactly"
-        if not reduced.removed and not solved and len(left) == 1:
-            return
-        sizes = [part.sites for part in left]
-        ends = np.cumsum([0, *sizes])
+        remaining = sum(part.sites for part in left)
+        if remaining > (_WORTH_A_LATTICE if model.lattice is not None else 1 - 1e-9) * model.sites:
+            return  # as lattices are searched faster than other graphs
+        ends = np.cumsum([part.sites for part in left])
 
         def whole(spins: Spins) -> Spins:
-            pieces = iter(np.split(spins, ends[1:-1]) if left else [])
+            pieces = iter(np.split(spins, ends[:-1]))
             return reduced.undo([next(pieces) if one is None else one for one in exact])
 
-        self._undo = whole
-        self.rest = joined(left, self._model.name) if left else None
-        if self.rest is None:
-            self.proof = PROOFS.index("all spins could be fixed exactly") + bool(exact)
-        some = np.ones(int(ends[-1]), np.int8)
+        self._undo, self.rest = whole, joined(left, model.name) if left else None
+        self.words = _in_words(reduced.counts, model.sites - remaining, exact)
+        some = np.ones(max(1, remaining), np.int8)
         of_rest = 0.0 if self.rest is None else float(self.rest.energy(some[None])[0])
-        self.shift = float(self._model.energy(self.whole(some)[None])[0]) - of_rest
+        self.shift = float(model.energy(self.whole(some)[None])[0]) - of_rest
+        if self.rest is None:
+            self.proof = PROOFS.index(SOLVED if exact else FIXED)
 
     def whole(self, spins: Spins) -> Spins:
         """Return the best state of the whole problem with these spins of ``rest``."""
@@ -76,3 +74,11 @@ def joined(parts: Sequence[Ising], name: str) -> Ising:
             kind[k] = np.broadcast_to(kind[k], getattr(part, sizes)).astype(np.float64)
     couplings, fields = (np.concatenate(kind) for kind in values)
     return Ising(Graph(int(starts[-1]), np.concatenate(edges).astype(np.int32)), couplings, fields, name=name)
+
+
+def _in_words(counts: dict[str, int], gone: int, exact: list[Spins | None]) -> str:
+    """Say how many sites need no search, and why."""
+    why = [f"{number} {name}" for name, number in counts.items() if number and name != "components"]
+    solved = sum(spins is not None for spins in exact)
+    why += [f"{count(solved, 'part')} solved exactly"] * (solved > 0)
+    return f"{count(gone, 'site')} without a search ({', '.join(why)})" if gone else ""

@@ -58,6 +58,8 @@ def _findings(result: SolveResult) -> list[Row]:
         ]
         if quality.bound is not None:
             rows.append(Row("Bound", quality.bound, note=f"{100 * (quality.gap or 0):.3g} % away", key="bound"))
+    if 0 < result.search.sites < model.sites:
+        rows.append(Row("Searched", f"{result.search.sites} of {model.sites} sites; the others were solved exactly"))
     tested, feasible = result.search.tested.tolist()
     if tested:
         rows.append(Row("Feasible", f"{feasible} of {count(tested, 'state')}"))

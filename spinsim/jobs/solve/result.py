@@ -24,12 +24,8 @@ from spinsim.run.search import GROUP, Outcome
 from spinsim.solution import Lowest, Solution, solutions
 from spinsim.store.contents import BITS, BYTE, ENERGY, LABELS, Series
 
-PROOFS: Final = (
-    "",
-    "all spins could be fixed exactly",
-    "small or planar parts were solved exactly",
-    "its energy equals a proven bound",
-)
+FIXED, SOLVED, BOUNDED = "all sites could be fixed", "all parts were solved exactly", "it meets a proven bound"
+PROOFS: Final = "", FIXED, SOLVED, BOUNDED
 """Reasons why an answer is optimal, by number; the first one stands for none."""
 _OF_METHODS: Final = (
     Series("seconds", ("method",), np.float64, "time of each method", "s"),
@@ -42,6 +38,7 @@ _OF_METHODS: Final = (
     Series("state_energy", ("state",), np.float64, "energies of distinct low states", ENERGY),
     Series("state_bits", ("state", BYTE), np.uint8, f"distinct low states, {BITS}"),
     Series("state_failed", ("state",), np.bool_, "true for states that are not feasible"),
+    Series("sites", (), np.int64, "sites that were searched, after what could be solved exactly"),
     Series("tested", ("outcome",), np.int64, "states tested for feasibility, and those that were feasible"),
     Series("bound", (), np.float64, "proven bound below all energies", ENERGY),
     Series("proof", (), np.int64, f"reason why the best state is optimal: {dict(enumerate(PROOFS))}"),
@@ -53,7 +50,8 @@ class Solved(Outcome):
     """Outcome of a solve run; arrays over methods are in the order of ``SolveResult.methods``.
 
     Energies exclude the constant of the problem. ``bound`` is below all energies, minus infinity where none is known;
-    ``proof`` is the number of a sentence of ``PROOFS``. ``tested`` has the numbers of tested and of feasible states.
+    ``proof`` is the number of a sentence of ``PROOFS``. ``sites`` were searched, the others solved exactly. ``tested`` has the
+    numbers of tested and of feasible states.
     """
 
     UNIT: ClassVar[str] = "turn"
@@ -70,6 +68,7 @@ class Solved(Outcome):
     state_energy: npt.NDArray[np.float64]
     state_bits: npt.NDArray[np.uint8]
     state_failed: npt.NDArray[np.bool_]
+    sites: int
     tested: npt.NDArray[np.int64]
     bound: float
     proof: int

@@ -20,7 +20,7 @@ from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
-from spinsim.jobs.solve.result import PROOFS, SolveResult, Solved
+from spinsim.jobs.solve.result import BOUNDED, PROOFS, SolveResult, Solved
 from spinsim.jobs.solve.settings import Solve
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising, read_instance
@@ -108,7 +108,6 @@ class SolveRun(Run):
 
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self._watch.on_stage("", 0)
-        self._search.begin()
         if self._prepared.rest is None:
             self._states.offer(0.0, np.ones(1, np.int8))
             self._search.look(np.array([[self._prepared.shift]]), 0)
@@ -149,7 +148,7 @@ class SolveRun(Run):
             self._improved.append((self._search.elapsed, whole))
             self._search.look(np.array([[whole]]), self._done + 1)
             if whole <= self._bound:
-                self._proof = PROOFS.index("its energy equals a proven bound")
+                self._proof = PROOFS.index(BOUNDED)
         return self._is_over()
 
     def _find_bound(self) -> None:
@@ -161,7 +160,7 @@ class SolveRun(Run):
 
     def _outcome(self) -> dict[str, npt.NDArray[Any]]:
         methods, clocks, states = self._portfolio.methods, self._portfolio.clocks, self._states
-        shift, sites = self._prepared.shift, self._plan.model.sites
+        shift, whole = self._prepared.shift, self._plan.model.sites
         kept = [self._prepared.whole(one) for one in states.spins()[: self._plan.of_job.states]]
         best = states.energies[0] if states.energies else np.inf
         counted = [one.starts(best) for one in methods]
@@ -176,8 +175,9 @@ class SolveRun(Run):
             improved_seconds=improved[:, 0],
             improved_energy=improved[:, 1],
             state_energy=np.array(states.energies[: len(kept)]) + shift,
-            state_bits=np.packbits(np.array(kept).reshape(-1, sites) > 0, axis=-1, bitorder="little"),
+            state_bits=np.packbits(np.array(kept).reshape(-1, whole) > 0, axis=-1, bitorder="little"),
             state_failed=states.failed[: len(kept)],
+            sites=np.array(self._states.sites if methods else 0, np.int64),
             tested=np.array([states.tested, states.feasible], np.int64),
             bound=np.array(self._bound),
             proof=np.array(self._proof, np.int64),
