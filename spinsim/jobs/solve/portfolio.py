@@ -74,8 +74,8 @@ class Portfolio:
     def _chosen(self, elapsed: float) -> int:
         spent = [clock.seconds for clock in self.clocks]
         least = min(range(len(spent)), key=lambda k: spent[k])
-        trial = TRIAL * self._seconds
-        if elapsed < trial:
+        trial, total = TRIAL * self._seconds, sum(spent)
+        if total < trial or not spent[least]:
             return least
         best = self._leader(elapsed)
         rest = [k for k in range(len(spent)) if k != best]
@@ -84,7 +84,7 @@ class Portfolio:
         due = min(rest, key=lambda k: spent[k])
         clock = self.clocks[best]
         of_others = STUCK if clock.met < (1 - _SINCE) * clock.seconds else OTHERS
-        share = trial / len(spent) + of_others / len(rest) * (elapsed - trial)
+        share = trial / len(spent) + of_others / len(rest) * (total - trial)
         return due if spent[due] < share else best
 
     def _leader(self, elapsed: float) -> int:
