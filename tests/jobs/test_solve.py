@@ -68,3 +68,94 @@ def test_a_longer_search_goes_on(tmp_path) -> None:
     ss.solve(model, sweeps_limit=100, out=tmp_path / "b.h5")
     with pytest.raises(ss.InputError, match="without a time limit"):
         ss.resume(tmp_path / "b.h5", time_limit=1)
+
+
+@pytest.mark.gpu
+def test_the_same_on_a_gpu() -> None:
+    for model in (graph(GLASS), ss.Ising.from_matrix(np.triu(np.random.default_rng(1).normal(size=(60, 60)), 1))):
+        runs = [ss.solve(model, sweeps_limit=200, states=4, fix=False, device=device) for device in ("cpu", "cuda")]
+        assert same(*runs)
+
+
+def small(seed: int, sites: int = 14) -> ss.Ising:
+    """A sparse random problem in fields, with real couplings for odd seeds."""
+    draw = np.random.default_rng(seed)
+    ends = np.array(list(itertools.combinations(range(sites), 2)), np.int32)
+    ends = ends[draw.random(len(ends)) < 0.4]
+    values = draw.normal(size=len(ends)) if seed % 2 else draw.integers(-2, 3, len(ends)).astype(float)
+    return ss.Ising(ss.Graph(sites, ends), values, draw.integers(-1, 2, sites).astype(float))
+
+
+@pytest.mark.parametrize("fix", [False, True])
+def test_small_problems_are_solved(fix: bool) -> None:
+    for seed in range(20):
+        model = small(seed)
+        result = ss.solve(model, sweeps_limit=20, fix=fix)
+        assert result.best_energy[0, 0] == pytest.approx(exhaustive(model), abs=1e-9)
+        assert model.energy(result.best_spins)[0] == pytest.approx(result.best_energy[0, 0], abs=1e-9)
+        assert result.quality.missed == 0 or not fix
+
+
+def test_problems_in_every_form(tmp_path) -> None:
+    import dimod
+    import networkx
+    import pandas
+    from scipy import sparse
+
+    qubo = {("x", "x"): -1.0, ("y", "y"): -1.0, ("x", "y"): 3.0, ("y", "z"): -1.0}
+    names = ["x", "y", "z"]
+    matrix = np.array([[-1.0, 3.0, 0.0], [0.0, -1.0, -1.0], [0.0, 0.0, 0.0]])
+    bqm = dimod.BQM.from_qubo(qubo)
+    path = tmp_path / "problem.txt"
+    path.write_text("3 3\n1 2 1\n2 3 1\n1 3 1\n")
+    graph_of = networkx.Graph()
+    graph_of.add_edge("a", "b", weight=-1.0)
+    found = [ss.solve(one, sweeps_limit=20) for one in (qubo, matrix, sparse.coo_array(matrix), bqm)]
+    found.append(ss.solve(pandas.DataFrame(matrix, names, names), sweeps_limit=20))
+    assert [one.best.energy for one in found] == [-2.0] * 5
+    assert found[0].best.by_label == found[-1].best.by_label == {"x": 0, "y": 1, "z": 1}
+    assert ss.solve(path, sweeps_limit=20).cut == ss.solve(str(path), sweeps_limit=20).cut == 2
+    assert ss.solve(graph_of, sweeps_limit=20).best.energy == -1
+    with pytest.raises(ss.InputError, match="a list is no problem: give a model, a file, a QUBO"):
+        ss.solve([("a", "b", 1.0)])
+    with pytest.raises(ss.InputError, match="2 samples, and each is a problem of its own"):
+        ss.solve(ss.EdwardsAnderson(ss.square(4), samples=2))
+    with pytest.raises(ss.InputError, match="method 'walk' is unknown: give some of anneal,temper,tabu"):
+        ss.solve(qubo, methods="anneal,walk")
+
+
+def test_feasible_states_come_first() -> None:
+    draw = np.random.default_rng(2)
+    benefit = np.triu(draw.integers(0, 11, (20, 20)), 1)
+    weak = 16.0 * (np.ones((20, 20)) - 2 * 5 * np.eye(20)) - benefit  # breaking the rule pays
+    chooses = ss.solve(weak, sweeps_limit=400, fix=False, feasible=lambda chosen: sum(chosen.values()) == 5)
+    lower = ss.solve(weak, sweeps_limit=400, fix=False)
+    assert lower.best.energy < chooses.best.energy
+    assert sum(chooses.best.by_label.values()) == 5
+    tested, feasible = chooses.search.tested
+    assert 0 < feasible < tested
+    never = ss.solve(weak, sweeps_limit=100, fix=False, feasible=lambda chosen: False)
+    assert never.search.state_failed.all()
+
+
+def test_distinct_low_states() -> None:
+    model = graph(ss.Ising(ss.square(6, periodic=False), -1.0))  # two ground states, each the reverse of the other
+    lowest = ss.solve(model, sweeps_limit=400, states=20, fix=False).states
+    assert [one.solution.energy for one in lowest] == sorted(one.solution.energy for one in lowest)
+    assert [one.distance for one in lowest[:2]] == [0, 1]  # a corner is flipped at least cost
+    assert all(sum(one.droplets) == one.distance for one in lowest)
+    assert len({tuple(one.solution.values.tolist()) for one in lowest}) == len(lowest) == 20
+
+
+def test_quality_of_an_answer() -> None:
+    from spinsim.jobs.solve.result import time_to_solution
+
+    result = ss.solve(graph(GLASS), sweeps_limit=1000, fix=False)
+    quality = result.quality
+    assert 1 <= quality.hits <= quality.starts
+    assert quality.missed == 1 / (quality.hits + 1)
+    assert "heuristic, no proof" in quality.sentence
+    assert quality.time_to_solution.low < quality.time_to_solution.value < quality.time_to_solution.high
+    one = time_to_solution(1, 2.0)
+    assert one.value == pytest.approx(2 * np.log(100))
+    assert ss.solve(ss.Ising(ss.square(6)), 1.0).quality.sentence.startswith("optimal")

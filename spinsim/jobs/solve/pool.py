@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.packing import packed_spins, unpacked_spins
+from spinsim.packing import Bits, packed_spins, unpacked_spins
 from spinsim.store.contents import Arrays
 
 Spins = npt.NDArray[np.int8]
-_A_LOOK: Final = 8  # most states that one look adds
+_A_LOOK, _TESTED = 8, 64  # most states that one look takes in, without and with a test
+_KNOWN: Final = 2**16  # states that are recognised as met before
 
 
 class States:
@@ -42,8 +44,10 @@ class States:
 
     def spins(self) -> Spins:
         """All states, (states, sites)."""
-        bits = np.frombuffer(b"".join(self._bits), np.uint8).reshape(len(self), -1)
-        return np.asarray(unpacked_spins(bits, self.sites), np.int8)
+        return np.asarray(unpacked_spins(self._packed(), self.sites), np.int8)
+
+    def _packed(self) -> Bits:
+        return np.frombuffer(b"".join(self._bits), np.uint8).reshape(len(self), -(-self.sites // 8))
 
     @property
     def failed(self) -> npt.NDArray[np.bool_]:
@@ -52,20 +56,22 @@ class States:
 
     def look(self, energies: npt.NDArray[np.float64], spins_of: Callable[[int], Spins]) -> bool:
         """Take in states by their energies; return True if there is a new best one."""
-        worst = self._worst()
-        wanted = np.flatnonzero(energies < worst if len(self) >= self._most else energies <= worst)
+        wanted = np.flatnonzero(energies < self._worst)
         if not wanted.size:
             return False
-        lowest = wanted[np.argsort(energies[wanted], kind="stable")[:_A_LOOK]]
-        return any([self.offer(float(energies[k]), spins_of(int(k))) for k in lowest])
+        order = wanted[np.argsort(energies[wanted], kind="stable")]
+        repeats = np.diff(energies[order], prepend=np.nan) == 0  # may be the same state
+        several = _TESTED if self._is_feasible is not None else _A_LOOK
+        chosen = np.concatenate([order[~repeats], order[repeats]])[:several]
+        return any([self.offer(float(energies[k]), spins_of(int(k))) for k in chosen])
 
+    @property
     def _worst(self) -> float:
-        """Energy from which on states are of no interest."""
-        if len(self) < self._most:
-            return np.inf
-        return max(self.energies) if any(self._failed) else self.energies[-1]
+        """Energy from which on states are of no interest: that of the last one, if it is feasible and the list full."""
+        return np.inf if len(self) < self._most or self._failed[-1] else self.energies[-1]
 
     def offer(self, energy: float, spins: Spins) -> bool:
+        """Take in a state; return True if it is the new best one."""
         if self._is_symmetric and spins[0] < 0:
             spins = -spins
         bits = packed_spins(spins[None]).tobytes()
@@ -75,23 +81,18 @@ class States:
         if self._is_feasible is not None:
             fails = not self._is_feasible(spins)
             self.tested, self.feasible = self.tested + 1, self.feasible + (not fails)
-        place = sum((f, e) <= (fails, energy) for f, e in zip(self._failed, self.energies, strict=True))
-        if place >= self._most:
-            return False
+        if len(self._known) >= _KNOWN:
+            self._known = set(self._bits)
         self._known.add(bits)
-        self.energies.insert(place, energy)
-        self._failed.insert(place, fails)
-        self._bits.insert(place, bits)
-        if len(self) > self._most:
-            self._known.remove(self._bits.pop())
-            self.energies.pop()
-            self._failed.pop()
+        place = bisect_right(list(zip(self._failed, self.energies, strict=True)), (fails, energy))
+        for kept, one in ((self.energies, energy), (self._failed, fails), (self._bits, bits)):
+            kept.insert(place, one)  # type: ignore[attr-defined]
+            del kept[self._most :]  # type: ignore[attr-defined]
         return place == 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        bits = np.frombuffer(b"".join(self._bits), np.uint8).reshape(len(self), -1)
         counts = np.array([self.tested, self.feasible])
-        return {"energies": np.array(self.energies), "failed": self.failed, "bits": bits, "tested": counts}
+        return {"energies": np.array(self.energies), "failed": self.failed, "bits": self._packed(), "tested": counts}
 
     def restore(self, saved: Arrays) -> None:
         self.energies, self._failed = saved["energies"].tolist(), saved["failed"].tolist()

@@ -40,8 +40,7 @@ class Clock:
 class Portfolio:
     """Decides which method has the next turn, and how long it is.
 
-    With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and all
-    begin again. Otherwise turns are measured in seconds.
+    With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and so on. Otherwise turns are measured in seconds.
     """
 
     def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None) -> None:
@@ -54,12 +53,13 @@ class Portfolio:
 
     def _of_sweeps(self) -> tuple[int, int] | None:
         assert self._sweeps is not None  # noqa: S101
-        number = min(range(len(self.methods)), key=lambda k: (self.methods[k].sweeps, k))
-        one = self.methods[number]
-        each = -(-self._sweeps // 10)
-        left = min(each, self._sweeps - one.sweeps)
-        left -= left % one.unit
-        return (number, left) if left > 0 else None
+        most = [max(one.unit, self._sweeps // one.unit * one.unit) for one in self.methods]
+        tenths = [10 * one.sweeps // limit for one, limit in zip(self.methods, most, strict=True)]
+        number = min(range(len(most)), key=lambda k: tenths[k])
+        if tenths[number] == 10:
+            return None
+        one, upto = self.methods[number], -(-most[number] * (tenths[number] + 1) // 10)
+        return number, -(-upto // one.unit) * one.unit - one.sweeps
 
     def _of_seconds(self, elapsed: float) -> tuple[int, int]:
         number = self._chosen(elapsed)

@@ -114,7 +114,7 @@ class SolveRun(Run):
             return
         if not self._done:
             self._find_bound()
-        while not self._is_over():
+        while not (self._is_over() and len(self._states)):
             turn = self._portfolio.turn(self._search.elapsed)
             if turn is None:
                 break
@@ -281,7 +281,7 @@ def solve(
             10 by default, none with ``sweeps_limit``. The answer then depends on the machine.
         target: End the search when this value is met: the cut of a MaxCut instance, else the energy
             including the constant of the problem.
-        sweeps_limit: Sweeps of each method (a whole number from 1 to 10^12). With this limit alone,
+        sweeps_limit: Sweeps of each method (a whole number from 20 to 10^12). With this limit alone,
             the same seed gives the same answer on every machine and device.
         states: Number of distinct low states to return (up to 10^5).
         seed: Seed of all methods, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh

@@ -30,7 +30,7 @@ class SolveSettings(Table):
     sweeps_limit: int | None = setting(
         None,
         "Sweeps of each method; with this limit alone the answer is the same on every machine",
-        low=1,
+        low=20,  # of the first anneal
         high=10**12,
     )
     target: str | None = shared.target()
