@@ -29,16 +29,16 @@ class Prepared:
         words: What was fixed or solved exactly, in words; empty for nothing.
     """
 
-    def __init__(self, model: Ising, fix: bool, threads: int | None) -> None:
+    def __init__(self, model: Ising, fix: bool) -> None:
         self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         if fix:
-            self._fix(threads)
+            self._fix()
 
-    def _fix(self, threads: int | None) -> None:
+    def _fix(self) -> None:
         model, reduced = self._model, reduce(self._model)
-        exact = [ground_state(part, threads) for part in reduced.parts]
+        exact = [ground_state(part) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
         remaining = sum(part.sites for part in left)
         if remaining > (_WORTH_A_LATTICE if model.lattice is not None else 1 - 1e-9) * model.sites:

@@ -85,7 +85,7 @@ class SolveRun(Run):
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
-        self._prepared = prepared = Prepared(model, s.fix, run.threads)
+        self._prepared = prepared = Prepared(model, s.fix)
         self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
