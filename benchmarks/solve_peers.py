@@ -348,8 +348,13 @@ def main() -> None:
     given = parser.parse_args()
     problems = [problem_of(name, given.target) for name in given.instances]
     results = [(problem, solve(problem, given)) for problem in problems]
-    versions = {name: version(name) for name in PACKAGES if importlib.util.find_spec(name.partition("-")[0]) is not None}
-    told = {"command": " ".join(["python", "benchmarks/solve_peers.py", *sys.argv[1:]]), "machine": machine("cpu", None)}
+    versions = {
+        name: version(name) for name in PACKAGES if importlib.util.find_spec(name.partition("-")[0]) is not None
+    }
+    told = {
+        "command": " ".join(["python", "benchmarks/solve_peers.py", *sys.argv[1:]]),
+        "machine": machine("cpu", None),
+    }
     text = json.dumps(told | {"limit": given.limit, "versions": versions, "rows": as_rows(results)}, indent=1)
     if given.out is None:
         print(text)

@@ -41,7 +41,10 @@ for length in lengths:
     seconds.append(time.perf_counter() - began)
     residual.append(run.best_energy.min() / model.sites - GROUND)
     rate = model.sites * length / seconds[-1] / 1e9
-    print(f"{length} sweeps: {residual[-1]:.5f} above the ground state, {seconds[-1]:.3g} s, {rate:.3g} flips/ns", flush=True)
+    print(
+        f"{length} sweeps: {residual[-1]:.5f} above the ground state, {seconds[-1]:.3g} s, {rate:.3g} flips/ns",
+        flush=True,
+    )
 
 last = slice(len(lengths) // 2, None)
 power, constant = np.polyfit(np.log(lengths[last]), np.log(residual[last]), 1)

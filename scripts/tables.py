@@ -279,7 +279,9 @@ def searches() -> str:
         ]  # fmt: skip
         others = [one for name, one in seconds.items() if not name.startswith("spinsim") and one is not None]
         solve = seconds["spinsim solve"]
-        ratio = number(min(others) / solve) if others and solve else f"> {number(found['limit'] / solve)}" if solve else ""
+        ratio = (
+            number(min(others) / solve) if others and solve else f"> {number(found['limit'] / solve)}" if solve else ""
+        )
         lines.append([row["instance"], str(row["sites"]), f"{row['value']} {row['target']:.12g}", *cells, ratio])
     heads = [name.replace("spinsim ", "") for name in programs]
     return of_lines(["instance", "sites", "target", *heads, "fastest other / solve"], lines)

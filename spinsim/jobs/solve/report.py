@@ -53,7 +53,7 @@ def _findings(result: SolveResult) -> list[Row]:
         of = f"of {count(quality.starts, 'independent start')}"
         rows += [
             Row("Met by", quality.hits, note=of, key="hits"),
-            Row("Missed", quality.missed, note="probability that a better state exists; no proof", key="missed"),
+            Row("Missed", f"{quality.missed:.2g}", note="largest probability that a better state exists; no proof"),
             Row("TTS 99 %", time_in_words(quality)),
         ]
         if quality.bound is not None:
@@ -65,7 +65,12 @@ def _findings(result: SolveResult) -> list[Row]:
         rows.append(Row("Feasible", f"{feasible} of {count(tested, 'state')}"))
         if result.search.state_failed[:1].any():
             rows.append(Row("Note", note="no state that was met is feasible: raise the penalties"))
-    numbers = {"proof": quality.proof, "starts": quality.starts, "search_seconds": result.search.elapsed}
+    numbers = {
+        "proof": quality.proof,
+        "missed": quality.missed,
+        "starts": quality.starts,
+        "search_seconds": result.search.elapsed,
+    }
     numbers |= {"time_to_solution": list(quality.time_to_solution), "methods": _columns(result)}
     numbers |= {"lowest_energy": float(result.best_energy[0, 0])}
     return rows + unprinted(numbers)

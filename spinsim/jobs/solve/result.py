@@ -85,8 +85,8 @@ class Quality(Described):
         hits: Independent starts that met the best energy, of all methods.
         starts: Independent starts of all methods: anneals of single replicas, groups of copies that temper, restarts of
             tabu searches.
-        missed: Estimated probability that a better state was missed: 0 with a proof, else 1 / (hits + 1), the rule of
-            succession for the event that the next state of the kind of the best one is a better one.
+        missed: Estimated probability that a better state was missed: 0 with a proof, else 1 / hits. It is 1 for a
+            single hit, which says nothing. This rule of thumb was calibrated (docs/benchmarks/optimisation.md).
         time_to_solution: Seconds in which the search meets the best energy with probability 99 %, with the interval of
             one standard error, from hits as a Poisson process in time.
     """
@@ -109,7 +109,7 @@ class Quality(Described):
         if self.proof:
             return {"quality": f"optimal: {self.proof}"}
         met = f"met by {self.hits} of {count(self.starts, 'independent start')}"
-        words = f"heuristic, no proof; a better one was missed with probability {self.missed:.2g}"
+        words = f"heuristic, no proof; a better one was missed with probability up to {self.missed:.2g}"
         gap = {} if self.gap is None else {"gap": f"at most {100 * self.gap:.3g} % from the optimum"}
         return {"hits": met, "quality": words} | gap
 
@@ -200,7 +200,7 @@ class SolveResult(Result):
             bound = float(value_of(self.model, s.bound))
             best = float(value_of(self.model, energy))
             gap = 0.0 if proof else abs(best - bound) / max(abs(best), abs(bound), 1e-300)
-        missed = 0.0 if proof else 1 / (hits + 1)
+        missed = 0.0 if proof else 1 / hits
         times = time_to_solution(hits, s.elapsed)
         return Quality(proof, bound, gap, hits, int(s.starts.sum()), missed, times)
 
