@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lowest import energies, problem, states
+from lowest import KINDS, energies, problem, states, values
 
 import spinsim as ss
 from spinsim.machine.threads import Threads
+from spinsim.optimum import enumeration, enumeration_cuda
 from spinsim.optimum.enumeration import MOST, lowest_states
 
 
@@ -31,7 +32,7 @@ def test_states_do_not_depend_on_threads(field: float) -> None:
     ground = np.flatnonzero(of_all == of_all.min())
     first = np.sort(~ground & 2**16 - 1)[: 3 if field else 2]  # bits of spins down
     for count in (1, 3):
-        found = lowest_states(model, 3, Threads(count))
+        found = lowest_states(model, 3, threads=Threads(count))
         assert found.ground_states == len(ground)
         numbers = (found.spins < 0) @ (1 << np.arange(16))
         assert numbers[: 3 : 1 if field else 2].tolist() == first.tolist()
@@ -45,3 +46,32 @@ def test_one_site() -> None:
 def test_too_many_sites_are_refused() -> None:
     with pytest.raises(ss.InputError, match=f"{MOST + 1} sites have too many states"):
         lowest_states(ss.Ising(ss.chain(MOST + 1)))
+
+
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems, in chunks of several launches, equal those of the CPU."""
+    rng = np.random.default_rng(2)
+    for least, serial in ((enumeration.INNER, 3), (enumeration.INNER + 2, 4), (enumeration.INNER, 0)):
+        for name, value in (("LEAST", least), ("SERIAL", serial)):
+            monkeypatch.setattr(enumeration, name, value)
+        monkeypatch.setattr(enumeration_cuda, "AT_ONCE", 8)
+        for kind in KINDS:
+            pairs = np.column_stack(np.triu_indices(14, 1))
+            for field in (0.0, values(kind, 14, rng)):
+                model = ss.Ising(ss.Graph(14, pairs), values(kind, len(pairs), rng), field)
+                for number in (1, 5):
+                    expected, found = lowest_states(model, number), lowest_states(model, number, gpu=0)
+                    assert np.array_equal(found.energies, expected.energies)
+                    assert np.array_equal(found.spins, expected.spins)
+                    assert found.ground_states == expected.ground_states
+
+
+@pytest.mark.system
+@pytest.mark.usefixtures("emulated")
+def test_emulated_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu(monkeypatch)
+
+
+@pytest.mark.gpu
+def test_chunks_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu(monkeypatch)
