@@ -29,6 +29,7 @@ from spinsim.observables import clusters
 from spinsim.observables.batch import Batch
 from spinsim.observables.moments import Ladder, reduced_run
 from spinsim.observables.quantities import Choice
+from spinsim.optimum.enumeration_cuda import lowest_of_chunks
 from spinsim.transfer_matrix.cuda import CudaButterfly
 from spinsim.transfer_matrix.layer import Layer
 from spinsim.transfer_matrix.vectors import CudaMix, fill_on_gpu
@@ -47,7 +48,7 @@ WITH_LAYOUTS = [  # each struct that a kernel takes is in one of them
     "tempering/temper_unpacked.cu", "measuring/reduce.cu", "measuring/energies.cu",
     "measuring/lowest.cu", "clusters/houdayer.cu", "clusters/fortuin_kasteleyn.cu", "clusters/flood.cu",
     "clusters/join.cu", "clusters/lattice_clusters.cu", "clusters/describe.cu", "metropolis/site_packed_words.cu",
-    "tempering/measure_words.cu", "metropolis/single_spin.cu",
+    "tempering/measure_words.cu", "metropolis/single_spin.cu", "optimum/lowest_of_chunks.cu",
 ]  # fmt: skip
 GEOMETRY = "Geometry"  # likewise of two
 BARRIERS = "typename Barrier<LAYERS, SLABS>::type"  # one of three structs
@@ -163,6 +164,7 @@ def test_arguments_have_the_names_of_parameters(launched: Kernels, monkeypatch: 
     clusters.overlap_wrapping(Batch(spins, ("sample", "copy", "temperature", "site"), ss.Ising(ss.square(4)), cupy))
     fill_on_gpu(cupy.empty(9), 4, 1, 2, 3)
     CudaMix(cupy.empty((2, 2, 8)), 0.5, 0.5)
+    lowest_of_chunks(0, *(np.zeros(shape, np.int32) for shape in ((8, 8), 8, 128, 1)))
     assert launched == {(file, expression.partition("<")[0]) for file, expression in instantiations()}
 
 

@@ -16,6 +16,7 @@ from spinsim.engine.moves.metropolis.replica_packed.cuda_lattices import TERM_BO
 from spinsim.engine.moves.single_spin_cuda import FILE as SINGLE_SPIN
 from spinsim.model.graph import MOST_TERMS
 from spinsim.observables.clusters_cuda import INSTANCES as DESCRIBED_CLUSTERS
+from spinsim.optimum.enumeration_cuda import INSTANCES as CHUNKS
 from spinsim.rng import FEWER_ROUNDS, ROUNDS
 
 PHILOX_ROUNDS = (FEWER_ROUNDS, ROUNDS)
@@ -161,5 +162,5 @@ UNPACKED: Instances = (
 
 OF_ENGINES: Instances = (
     *(SHARED + FORTUIN_KASTELEYN + CLUSTERS_OF_LATTICES + HOUDAYER + ANISOTROPIC + REPLICA_PACKED + DEGREES),
-    *(SITE_PACKED + DENSE + UNPACKED + DESCRIBED_CLUSTERS),
+    *(SITE_PACKED + DENSE + UNPACKED + DESCRIBED_CLUSTERS + CHUNKS),
 )
