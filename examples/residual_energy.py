@@ -46,7 +46,7 @@ for length in lengths:
         flush=True,
     )
 
-last = slice(len(lengths) // 2, None)
+last = slice(min(len(lengths) // 2, len(lengths) - 2), None)
 power, constant = np.polyfit(np.log(lengths[last]), np.log(residual[last]), 1)
 print(f"L = {side}: residual energy falls as sweeps^{power:.3f}")
 

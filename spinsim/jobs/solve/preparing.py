@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
+from spinsim.machine.threads import Threads
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
-from spinsim.optimum.exact import ground_state
+from spinsim.optimum.enumeration import LowestStates, lowest_states
+from spinsim.optimum.exact import FEW, ground_state
 from spinsim.optimum.fixing import reduce
 from spinsim.jobs.solve.result import FIXED, PROOFS, SOLVED
 
@@ -26,19 +28,29 @@ class Prepared:
         rest: Model of all parts without an exact solution, side by side; None if nothing is left.
         shift: Energy of a state of the problem minus the energy of its part in ``rest``.
         proof: Number of the sentence of ``PROOFS`` if nothing is left, else 0.
-        words: What was fixed or solved exactly, in words; empty for nothing.
+        words: How many sites need no search, and why; empty where all do.
+        known: Lowest states of the whole problem, if all states were compared.
+
+    Args:
+        states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have one state each, so
+            that several states are all found only if nothing is removed.
     """
 
-    def __init__(self, model: Ising, fix: bool) -> None:
+    def __init__(self, model: Ising, states: int, device: str, threads: int | None) -> None:
         self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
-        if fix:
-            self._fix()
+        self.known = LowestStates(np.empty(0), np.empty((0, model.sites), np.int8), 0)
+        if states == 1:
+            self._fix(device, threads)
+        elif states and model.sites <= FEW[device]:
+            gpu = 0 if device == "cuda" else None
+            self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
+            self.rest, self.proof = None, PROOFS.index(SOLVED)
 
-    def _fix(self) -> None:
+    def _fix(self, device: str, threads: int | None) -> None:
         model, reduced = self._model, reduce(self._model)
-        exact = [ground_state(part) for part in reduced.parts]
+        exact = [ground_state(part, device, threads) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
         remaining = sum(part.sites for part in left)
         if remaining > (_WORTH_A_LATTICE if model.lattice is not None else 1 - 1e-9) * model.sites:

@@ -85,12 +85,12 @@ class SolveRun(Run):
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
-        self._prepared = prepared = Prepared(model, s.fix)
+        self._prepared = prepared = Prepared(model, s.states if s.fix else 0, plan.device, run.threads)
         self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
-        sites = 1 if rest is None else rest.sites
+        sites = rest.sites if rest is not None else prepared.known.spins.shape[1] if len(prepared.known.spins) else 1
         self._states = States(sites, most, rest is None or not np.any(rest.fields), test)
         self._improved: list[tuple[float, float]] = []
         place = Place(run.seed, plan.device, run.threads, run.gpus, is_fixed=s.time_limit is None)
@@ -109,8 +109,14 @@ class SolveRun(Run):
     def rows(self, recording: Recording) -> Iterator[FileRow | None]:
         self._watch.on_stage("", 0)
         if self._prepared.rest is None:
-            self._states.offer(0.0, np.ones(1, np.int8))
-            self._search.look(np.array([[self._prepared.shift]]), 0)
+            known = self._prepared.known
+            energies, spins = (
+                known.energies.tolist() or [0.0],
+                known.spins if len(known.spins) else np.ones((1, 1), np.int8),
+            )
+            for energy, one in zip(energies, spins, strict=True):
+                self._states.offer(energy, one)
+            self._search.look(np.array([[energies[0] + self._prepared.shift]]), 0)
             return
         if not self._done:
             self._find_bound()
@@ -281,8 +287,8 @@ def solve(
             10 by default, none with ``sweeps_limit``. The answer then depends on the machine.
         target: End the search when this value is met: the cut of a MaxCut instance, else the energy
             including the constant of the problem.
-        sweeps_limit: Sweeps of each method (a whole number from 20 to 10^12). With this limit alone,
-            the same seed gives the same answer on every machine and device.
+        sweeps_limit: Sweeps of each method (a whole number from 20 to 10^12). With this limit
+            alone, the same seed gives the same answer on every machine and device.
         states: Number of distinct low states to return (up to 10^5).
         seed: Seed of all methods, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
             one.
