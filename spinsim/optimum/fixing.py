@@ -198,7 +198,8 @@ def _in_all_optima(links: Links) -> Spins:
     tails = np.concatenate([i, j + turned, i + sites, j + sites - turned, source, down])
     heads = np.concatenate([j + turned, i, j + sites - turned, i + sites, up, sink])
     capacities = np.concatenate([np.tile(sizes[: len(bonds)], 4), np.tile(sizes[len(bonds) :], 2)]).astype(np.int32)
-    network = csr_array((capacities, (tails, heads)), shape=(2 * sites + 2, 2 * sites + 2))
+    ends = tails.astype(np.int32), heads.astype(np.int32)
+    network = csr_array((capacities, ends), shape=(2 * sites + 2, 2 * sites + 2))
     rest: Any = network - maximum_flow(network, 2 * sites, 2 * sites + 1).flow
     rest.eliminate_zeros()
     reached = np.zeros(2 * sites + 2, np.int8)

@@ -38,6 +38,14 @@ def test_states_do_not_depend_on_threads(field: float) -> None:
         assert numbers[: 3 : 1 if field else 2].tolist() == first.tolist()
 
 
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_twenty_sites(couplings: str) -> None:
+    model = ss.EdwardsAnderson(ss.square(4, 5), couplings=couplings)
+    of_all, found = energies(model), lowest_states(model, 100)
+    assert np.array_equal(found.energies, np.sort(of_all)[:100])
+    assert found.ground_states == np.count_nonzero(of_all == of_all.min())
+
+
 def test_one_site() -> None:
     assert lowest_states(ss.Ising(ss.Graph(1)), 5).spins.tolist() == [[1], [-1]]
     assert lowest_states(ss.Ising(ss.Graph(1), 1.0, -2.0)).spins.tolist() == [[-1]]
