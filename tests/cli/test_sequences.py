@@ -25,7 +25,7 @@ RUNS = {
     "search by tempering": f"temper {G11} --target 400",
     "evolve": "evolve --size 4 --replicas 1",
     "multicanonical": "multicanonical --size 4 --sweeps 100 --wang-landau 100",
-    "solve": f"solve {G11} --sweeps-limit 20",
+    "solve": f"solve {G11} --sweeps-limit 20 --no-fix",
     "quantum": "quantum --lattice chain --size 4 --slices 4 --sweeps 64 --measure-every 1 --thermalize 1",
 }
 REFUSED = {
