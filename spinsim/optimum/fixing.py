@@ -324,15 +324,15 @@ def _open(links: Links, i: int, of: Sites, value: Integers, step: int) -> bool:
         terms += 1
     a, b, c = value[0], value[1], value[2]
     all_up, third, second, first = abs(a + b + c), abs(a + b - c), abs(a - b + c), abs(b + c - a)
-    x_y, x_z, y_z = all_up + third - second - first, all_up - third + second - first, all_up - third - second + first
-    if x_y % (4 * step) != 0 or x_z % (4 * step) != 0 or y_z % (4 * step) != 0:
-        value[:] = 0
-        return False
+    quadruple = (all_up + third - second - first, all_up - third + second - first, all_up - third - second + first)
+    for pair in range(_TERMS):
+        if quadruple[pair] % (4 * step) != 0:
+            value[:] = 0
+            return False
     while links.first[i] >= 0:
         _cut(links, links.first[i])
-    _add(links, of[0], of[1], x_y // 4, free[0])
-    _add(links, of[0], of[2], x_z // 4, free[1])
-    _add(links, of[1], of[2], y_z // 4, free[2])
+    for pair in range(_TERMS):  # the first and second, first and third, second and third
+        _add(links, of[pair // 2], of[1 + (pair + 1) // 2], quadruple[pair] // 4, free[pair])
     return True
 
 
@@ -358,14 +358,16 @@ def _remove(links, removed, gone, counts, done, ring, count, waiting, given, rul
             if size > largest:
                 largest, strongest = size, half
             degree, total, half = degree + 1, total + size, links.after[half]
-        if given[i] != 0 or 2 * abs(field) >= total:
-            of[0], value[0] = everywhere, given[i] if given[i] != 0 else 1 if field >= 0 else -1
-            kind = _CHAIN if degree <= 1 and given[i] == 0 else _PERSISTENT
-            count = _fold(links, i, everywhere, value[0], ring, head, count, waiting)
-        elif 2 * largest >= total:
-            of[0], value[0] = links.to[strongest], 1 if links.weight[strongest >> 1] > 0 else -1
-            kind = _CHAIN if degree == 1 else _SERIES if degree == 2 else _JOINED
-            count = _fold(links, i, of[0], value[0], ring, head, count, waiting)
+        is_fixed = given[i] != 0 or 2 * abs(field) >= total
+        if is_fixed or 2 * largest >= total:
+            if is_fixed:
+                j, sign = everywhere, given[i] if given[i] != 0 else 1 if field >= 0 else -1
+                kind = _CHAIN if degree <= 1 and given[i] == 0 else _PERSISTENT
+            else:
+                j, sign = links.to[strongest], 1 if links.weight[strongest >> 1] > 0 else -1
+                kind = _CHAIN if degree == 1 else _SERIES if degree == 2 else _JOINED
+            of[0], value[0] = j, sign
+            count = _fold(links, i, j, sign, ring, head, count, waiting)
         elif (degree == 2 or (degree == 3 and field == 0 and stars)) and _open(links, i, of, value, step):
             kind = _SERIES if degree == 2 else _STAR
             for k in range(degree):

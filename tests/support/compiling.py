@@ -16,6 +16,8 @@ from spinsim.engine.moves.houdayer import dimension_of
 from spinsim.engine.moves.metropolis.by_replica import Annealer
 from spinsim.engine.moves.move import Moment
 from spinsim.model.trotter import trotter
+from spinsim.optimum.enumeration import lowest_states
+from spinsim.optimum.fixing import reduce
 from spinsim.sampling.temperatures import automatic_temperatures
 
 Array = npt.NDArray[np.float64]
@@ -61,6 +63,12 @@ def _clusters(*models: ss.Ising) -> None:
         engine.apply(ss.SwendsenWang(), Moment(0.5, 0, 1))
 
 
+def _optimum() -> None:
+    reduce(ss.Ising(ss.square(600)))  # too many steps for Python
+    for couplings in (1.0, np.sin(np.arange(32.0))):
+        lowest_states(ss.Ising(ss.square(4), couplings))
+
+
 def _single_spins() -> None:
     for couplings in ("pm-j", "gaussian"):
         ss.evolve(
@@ -99,6 +107,7 @@ RUNS: dict[str, Callable[[], object]] = {
         _sweep(_complete(np.sin)),
     ],
     "range-of-temperatures": lambda: (automatic_temperatures(_sparse(np.ones)), dimension_of(_sparse(np.ones))),
+    "optimum": _optimum,
     "multicanonical": lambda: ss.multicanonical(ss.Ising(ss.square(4)), 10, 10),
     "transfer": lambda: [ss.transfer(ss.EdwardsAnderson(layer), k=0.3) for layer in (ss.chain(4), ss.square(3))],
 }
