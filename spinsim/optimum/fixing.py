@@ -39,6 +39,7 @@ from spinsim.model.ising import Ising
 
 _MOST_HALVED: Final = 2.0**51  # sum of |J| and |h| in quanta up to which half quanta are exact
 MOST_BONDS_FOR_CUTS: Final = 2**17  # up to which a minimum cut takes about a second
+_DENSE: Final = 2**14  # the same for graphs of more than 16 bonds a site, of which cuts fix hardly any
 _LARGEST_FLOW: Final = 2**31 - 1
 _KINDS: Final = ("persistent", "joined", "chains", "series", "stars")
 _PERSISTENT, _JOINED, _CHAIN, _SERIES, _STAR = range(len(_KINDS))
@@ -189,7 +190,8 @@ def _in_all_optima(links: Links) -> Spins:
     unit = max(int(np.gcd.reduce(values)), 1)
     flow = int(np.abs(links.field[in_field]).sum()) // unit
     largest = int(np.abs(values).max(initial=0)) // unit
-    if not len(in_field) or len(bonds) > MOST_BONDS_FOR_CUTS or max(flow, 2 * largest) > _LARGEST_FLOW:
+    most = _DENSE if len(bonds) > 16 * sites else MOST_BONDS_FOR_CUTS
+    if not len(in_field) or len(bonds) > most or max(flow, 2 * largest) > _LARGEST_FLOW:
         return spins
     i, j, sizes = links.to[2 * bonds], links.to[2 * bonds + 1], np.abs(values) // unit
     turned = np.where(links.weight[bonds] < 0, sites, 0)
