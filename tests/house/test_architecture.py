@@ -27,7 +27,7 @@ LAYERS = [
     ["saved"],
     ["result"],
     ["solution", "dimod", "simulation"],
-    ["sampling", "transfer_matrix"],
+    ["optimum", "sampling", "transfer_matrix"],
     ["store"],
     ["observables"],
     ["gemm"],
