@@ -27,6 +27,7 @@ from spinsim.optimum.pairs import Integers, Pairs
 
 _HOP: Final = 1e-4  # cost of a bond, so that of equal cycles the shorter one is found
 _VIOLATED: Final = 1e-3  # by how much, below which cycles are not added
+_PER_MOVE: Final = 0.01  # short cycles are added first, no more than there are bonds
 _BITS: Final = 61  # of the sums in exact bounds
 Array = npt.NDArray[np.float64]
 
@@ -34,16 +35,18 @@ Array = npt.NDArray[np.float64]
 def cycle_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
     """Yield ever better lower bounds of the energy in quanta, as long as cycles are violated and time is left."""
     end, bonds = perf_counter() + seconds, len(pairs.ends)
+    if not bonds:
+        return
     walks = _Walks(pairs)
     costs = np.abs(pairs.couplings) / np.abs(pairs.couplings).max()
-    rows, least = csr_array((0, bonds)), np.zeros(0)
-    unsatisfied, value = np.zeros(bonds), 0.0
+    rows: Any = csr_array((0, bonds))
+    least, unsatisfied, value = np.zeros(0), np.zeros(bonds), 0.0
     while (found := walks.violated(unsatisfied, end)) is not None:
         rows, least = vstack([rows, found[0]], format="csr"), np.append(least, found[1])
         left = end - perf_counter()
         if left <= 0:
             return
-        program = linprog(costs, -rows, -least, bounds=(0, 1), method="highs-ds", options={"time_limit": left})
+        program: Any = linprog(costs, -rows, -least, bounds=(0, 1), method="highs-ds", options={"time_limit": left})
         if program.status != 0:
             return
         unsatisfied, dual = np.clip(program.x, 0, 1), np.maximum(-program.ineqlin.marginals, 0)
@@ -56,22 +59,20 @@ def cycle_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
 def _exact(pairs: Pairs, rows: Any, least: Array, dual: Array) -> int:
     """Return the bound by duals in quanta, rounded to integers first: a sum of integers, and hence proven."""
     sizes = np.abs(pairs.couplings)
-    most = pairs.size + int(np.abs(rows).sum(axis=0).max(initial=0)) * max(int(dual.max(initial=0)) + 1, 1) * 2
-    most += int(np.abs(least).sum() + 1) * (int(dual.max(initial=0)) + 1)
-    bits = _BITS - most.bit_length()
-    if bits < 0:
-        return -pairs.size
+    most = pairs.size + int(np.abs(rows).sum() + np.abs(least).sum()) * (int(dual.max()) + 1)
+    bits = _BITS - most.bit_length()  # of fractions of a quantum, or below 0 of quanta that are rounded down
     multiples = np.floor(np.ldexp(dual, bits)).astype(np.int64)
-    rest = (sizes << bits) - rows.astype(np.int64).T @ multiples
-    total = int(np.rint(least).astype(np.int64) @ multiples) + int(np.minimum(rest, 0).sum())
-    return -pairs.size - (-2 * total >> bits)
+    rest = (sizes << bits if bits >= 0 else sizes >> -bits) - rows.astype(np.int64).T @ multiples
+    total = 2 * (int(least.astype(np.int64) @ multiples) + int(np.minimum(rest, 0).sum()))
+    return -pairs.size + (-(-total >> bits) if bits >= 0 else total << -bits)
 
 
 class _Walks:
     """Search of violated inequalities: the graph's bonds at each node, and working space."""
 
     def __init__(self, pairs: Pairs) -> None:
-        ends, nodes = pairs.ends, pairs.nodes
+        self.ends = ends = pairs.ends
+        nodes = pairs.nodes
         order = np.argsort(ends.reshape(-1), kind="stable")
         self.start = np.searchsorted(ends.reshape(-1)[order], np.arange(nodes + 1)).astype(np.int64)
         self.neighbour = ends[:, ::-1].reshape(-1)[order].astype(np.int32)
@@ -83,24 +84,31 @@ class _Walks:
         self.space = np.full(states, np.inf), parent, move, touched, heap, keys
 
     def violated(self, unsatisfied: Array, end: float) -> tuple[Any, Array] | None:
-        """Return coefficients (inequalities, bonds) and least values of violated inequalities, or None."""
+        """Return coefficients (inequalities, bonds) and least values of violated inequalities, or None.
+
+        Through each bond the shortest closed walk is sought, with both costs of passing it.
+        """
         seen: dict[bytes, Integers] = {}
         graph = self.start, self.neighbour, self.bond, self.negative
-        for source in range(len(self.start) - 1):
+        for b, (i, j) in enumerate(self.ends.tolist()):
             if perf_counter() > end:
                 return None
-            length = _closed_walk(graph, unsatisfied, source, self.space, self.walk)
-            if length:
-                moves = np.sort(self.walk[:length])
-                seen.setdefault(moves.tobytes(), moves.copy())
+            for complement in range(2):
+                closing = 1 - unsatisfied[b] if complement else unsatisfied[b]
+                last = 2 * j + (1 + self.negative[b] + complement) % 2
+                length = _closed_walk(graph, unsatisfied, 2 * i, int(last), float(closing), self.space, self.walk)
+                if length:
+                    self.walk[length] = 2 * b + complement
+                    moves = np.sort(self.walk[: length + 1])
+                    seen.setdefault(moves.tobytes(), moves.copy())
         if not seen:
             return None
-        moves = list(seen.values())
-        row, all_moves = np.repeat(np.arange(len(moves)), [len(one) for one in moves]), np.concatenate(moves)
-        is_complement = all_moves % 2
-        shape = len(moves), len(self.negative)
-        rows = csr_array((1.0 - 2.0 * is_complement, (row, all_moves // 2)), shape=shape)
-        return rows, 1.0 - np.bincount(row, is_complement, len(moves))
+        cost = _PER_MOVE + np.stack([unsatisfied, 1 - unsatisfied], axis=1).reshape(-1)
+        added = sorted(seen.values(), key=lambda one: float(cost[one].sum()))[: len(unsatisfied)]
+        row, moves = np.repeat(np.arange(len(added)), [len(one) for one in added]), np.concatenate(added)
+        is_complement, shape = (moves % 2).astype(np.float64), (len(added), len(unsatisfied))
+        rows: Any = csr_array((1 - 2 * is_complement, (row, moves // 2)), shape=shape)
+        return rows, np.asarray(1 - np.bincount(row, is_complement, len(added)))
 
 
 @step
@@ -127,7 +135,7 @@ def _remove_first(heap, keys, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _closed_walk(graph, unsatisfied, source, space, walk):  # type: ignore[no-untyped-def]
+def _closed_walk(graph, unsatisfied, first, last, closing, space, walk):  # type: ignore[no-untyped-def]
     """Find the shortest path from a node to its copy by Dijkstra's algorithm; write its moves if it is violated.
 
     State 2 i + layer is node i in a layer. Move 2 b passes bond b at cost u, move 2 b + 1 at cost 1 - u. The heap
@@ -136,9 +144,8 @@ def _closed_walk(graph, unsatisfied, source, space, walk):  # type: ignore[no-un
     """
     start, neighbour, bond, negative = graph
     distance, parent, move, touched, heap, keys = space
-    first, last = 2 * source, 2 * source + 1
-    distance[first], touched[0], count = 0.0, first, 1
-    heap[0], keys[0], size = first, 0.0, 1
+    distance[first], touched[0], count = closing, first, 1
+    heap[0], keys[0], size = first, closing, 1
     while size and heap[0] != last:
         state, key = heap[0], keys[0]
         _remove_first(heap, keys, size)

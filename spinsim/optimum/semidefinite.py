@@ -11,6 +11,7 @@ choice of y, and any y is valid.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil, floor, fsum, inf, sqrt
 from time import perf_counter
 from typing import Any, Final
@@ -25,26 +26,34 @@ from spinsim.machine.compiled import kernel
 from spinsim.optimum.pairs import Pairs
 
 MOST_NODES: Final = 8192  # whose matrix takes half a gigabyte
-_FLOPS: Final = 5e9  # a second, of a Cholesky factorisation on a slow computer
-_CHANGE: Final = 1e-7  # of the sum of y in a sweep, at which sweeps end
-_LEAST_RISE: Final = 1e-7  # of y
+_FLOPS: Final = 1e10  # a second, of a Cholesky factorisation on a slow computer
+_CHANGE: Final = 1e-8  # of the sum of y in a sweep, at which sweeps end
+_TOLERANCE: Final = 1e-7  # of the largest eigenvalue
+_RISE_IF_UNKNOWN: Final = 1e-4
+_RESTARTS: Final = 300  # of the search of the largest eigenvalue
 _MOST_TRIALS: Final = 12
 Array = npt.NDArray[np.float64]
 
 
-def semidefinite_bound(pairs: Pairs, seconds: float) -> int | None:
-    """Return a proven lower bound of the energy in quanta, or None where it would take longer or too much memory."""
+def seconds_needed(nodes: int) -> float:
+    """Time that a bound takes at least; infinite for more nodes than fit into memory."""
+    return nodes**3 / 3 / _FLOPS if nodes <= MOST_NODES else inf
+
+
+def semidefinite_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
+    """Yield a proven lower bound of the energy in quanta, or none where it would take longer or too much memory."""
     used, ends = np.unique(pairs.ends, return_inverse=True)
     nodes, end = len(used), perf_counter() + seconds
-    proof = nodes**3 / 3 / _FLOPS
-    if not 1 < nodes <= MOST_NODES or 2 * proof > seconds:
-        return None
+    proof = seconds_needed(nodes)
+    if not nodes or proof > seconds:
+        return
     i, j = ends.reshape(-1, 2).T
     unit = 2.0 ** (int(np.abs(pairs.couplings).max()) - 1).bit_length()  # a power of two: division is exact
     values = np.tile(pairs.couplings / unit, 2)
     matrix = csr_array((values, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(nodes, nodes))
-    bound = _proven(matrix, _lengths(matrix, end - 2 * proof), end, proof)
-    return None if bound is None else floor(bound * unit)
+    bound = _proven(matrix, _lengths(matrix, end - proof), end)
+    if bound is not None:
+        yield floor(bound * unit)
 
 
 def _lengths(matrix: Any, end: float) -> Array:
@@ -54,7 +63,9 @@ def _lengths(matrix: Any, end: float) -> Array:
     vectors /= np.linalg.norm(vectors, axis=1)[:, None]
     rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
     lengths, before = np.zeros(nodes), inf
-    while perf_counter() < end:
+    is_first = True
+    while is_first or perf_counter() < end:
+        is_first = False
         _mix(*rows, vectors, lengths, np.empty(vectors.shape[1]))
         total = float(lengths.sum())
         if abs(total - before) <= _CHANGE * total:
@@ -63,21 +74,23 @@ def _lengths(matrix: Any, end: float) -> Array:
     return np.asarray(np.linalg.norm(matrix @ vectors, axis=1))
 
 
-def _proven(matrix: Any, lengths: Array, end: float, proof: float) -> float | None:
+def _proven(matrix: Any, lengths: Array, end: float) -> float | None:
     """Return the bound in units of the matrix after lengthening y as far as a Cholesky factorisation needs."""
     nodes = len(lengths)
     lengths = np.maximum(lengths, 1e-6 * lengths.mean())
     scale = diags_array(1 / np.sqrt(lengths))
+    first = np.random.default_rng(1).standard_normal(nodes)
+    options: dict[str, Any] = {"tol": _TOLERANCE, "maxiter": _RESTARTS, "return_eigenvectors": False}
     try:
-        largest = float(eigsh(scale @ matrix @ scale, k=1, which="LA", tol=1e-6, return_eigenvectors=False)[0])
+        largest = float(eigsh(scale @ matrix @ scale, k=1, which="LA", v0=first, **options)[0])
     except ArpackNoConvergence:
-        largest = 1.0
-    rise = max(largest - 1, _LEAST_RISE)
+        largest = 1 + _RISE_IF_UNKNOWN
+    rise = max(largest - 1, 0.0) + 2 * _TOLERANCE
     for trial in range(_MOST_TRIALS):
-        if trial and perf_counter() + proof > end:
+        if trial and perf_counter() + seconds_needed(nodes) > end:
             return None
         diagonal = lengths * (1 + rise)
-        dense = -matrix.toarray()
+        dense = -matrix.toarray(order="F")
         dense[np.diag_indices(nodes)] = diagonal
         try:
             cholesky(dense, overwrite_a=True, check_finite=False)

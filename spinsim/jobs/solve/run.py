@@ -18,7 +18,7 @@ from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
 from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
 from spinsim.jobs.solve.pool import States
-from spinsim.jobs.solve.portfolio import Clock, Portfolio
+from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
 from spinsim.jobs.solve.result import BOUNDED, PROOFS, SolveResult, Solved
 from spinsim.jobs.solve.settings import Solve
@@ -37,7 +37,7 @@ from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_o
 Feasible = Callable[[dict[Any, int]], bool]
 _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
-_SWEEPS_BOUND: Final = 1.0  # seconds for a bound without a time limit
+_SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
 
 
 @dataclass(frozen=True)
@@ -118,15 +118,17 @@ class SolveRun(Run):
                 self._states.offer(energy, one)
             self._search.look(np.array([[energies[0] + self._prepared.shift]]), 0)
             return
-        if not self._done:
-            self._find_bound()
         while not (self._is_over() and len(self._states)):
             turn = self._portfolio.turn(self._search.elapsed)
             if turn is None:
                 break
             self._take(*turn)
+            if self._time_for_bound():
+                self._find_bound()
             if self._saving.due():
                 yield None
+        if self._plan.of_job.time_limit is None and not self._search.is_met:
+            self._find_bound()  # at the end, so that no other turn depends on its time
 
     def _is_over(self) -> bool:
         return bool(self._proof) or self._search.is_over
@@ -157,12 +159,19 @@ class SolveRun(Run):
                 self._proof = PROOFS.index(BOUNDED)
         return self._is_over()
 
+    def _time_for_bound(self) -> bool:
+        """True once, when the methods have had the same time."""
+        limit, elapsed = self._plan.of_job.time_limit, self._search.elapsed
+        return limit is not None and not np.isfinite(self._bound) and TRIAL * limit <= elapsed < limit / 2
+
     def _find_bound(self) -> None:
-        limit = self._plan.of_job.time_limit
-        rest = self._prepared.rest
+        limit, rest, shift = self._plan.of_job.time_limit, self._prepared.rest, self._prepared.shift
         assert rest is not None  # noqa: S101
-        seconds = _SWEEPS_BOUND if limit is None else _FOR_BOUND * limit
-        self._bound = lower_bound(rest, seconds).energy + self._prepared.shift
+        met = self._states.energies[0] if len(self._states) else None
+        seconds = _SECONDS_OF_BOUND if limit is None else _FOR_BOUND * limit
+        self._bound = lower_bound(rest, seconds, met).energy + shift
+        if met is not None and met + shift <= self._bound and not self._states.failed[0]:
+            self._proof = PROOFS.index(BOUNDED)
 
     def _outcome(self) -> dict[str, npt.NDArray[Any]]:
         methods, clocks, states = self._portfolio.methods, self._portfolio.clocks, self._states
