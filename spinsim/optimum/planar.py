@@ -73,6 +73,11 @@ def _sides_of_bonds(pairs: Pairs, model: Ising) -> Integers | None:
         return pairs.ends
     if len(pairs.ends) > max(3 * pairs.nodes - 6, 1):  # by Euler's formula
         return None
+    matrix = _matrix(pairs.nodes, pairs.ends).astype(np.int64)
+    both = (matrix + matrix.T).tocsr()
+    triangles = (both @ both).multiply(both).sum() // 6
+    if pairs.nodes > 3 and len(pairs.ends) > 2 * pairs.nodes - 4 + triangles:  # as other faces have four bonds or more
+        return None
     angles = np.zeros(2 * len(pairs.ends))
     lattice = model.lattice
     if lattice is not None and lattice.dimension == 2 and pairs.nodes == model.sites:

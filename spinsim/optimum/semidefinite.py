@@ -26,7 +26,7 @@ from spinsim.machine.compiled import kernel
 from spinsim.optimum.pairs import Pairs
 
 MOST_NODES: Final = 8192  # whose matrix takes half a gigabyte
-_FLOPS: Final = 1e10  # a second, of a Cholesky factorisation on a slow computer
+_FLOPS: Final = 2e9  # a second, of a Cholesky factorisation on a slow or busy computer
 _CHANGE: Final = 1e-8  # of the sum of y in a sweep, at which sweeps end
 _TOLERANCE: Final = 1e-7  # of the largest eigenvalue
 _RISE_IF_UNKNOWN: Final = 1e-4
