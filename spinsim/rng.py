@@ -75,7 +75,8 @@ class Stream(IntEnum):
     SINGLE_SPIN = 14  # sites and acceptance of single-spin dynamics by name
     PERTURBATION = 15  # changes of couplings, keyed by a seed of their own
     MULTICANONICAL = 16  # sites and acceptance of walkers in energy
-    PORTFOLIO = 17  # seeds of the methods of a portfolio
+    TABU = 17  # starts of tabu searches, and seeds of the generator within each
+    PORTFOLIO = 18  # seeds of the methods of a portfolio
 
 
 @inlined

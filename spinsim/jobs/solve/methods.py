@@ -25,7 +25,7 @@ from spinsim.jobs.temper.settings import Temper
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
 from spinsim.engine.moves.move import moves_of_run
-from spinsim.optimum.tabu import Tabu
+from spinsim.sampling.tabu import Tabu
 from spinsim.run.plan import NEVER, SILENT
 from spinsim.run.search import Restarts, seed_of_start
 from spinsim.sampling import Times
@@ -107,8 +107,8 @@ class Method:
         """Do this many more sweeps, a multiple of ``unit``; fewer if a look says to stop."""
         raise NotImplementedError
 
-    def offer(self, spins: Spins) -> None:
-        """Take in a low state of another method."""
+    def offer(self, energy: float, spins: Spins) -> None:
+        """Take in the best state of another method."""
 
     def starts(self, energy: float) -> tuple[int, int]:
         """Return the numbers of independent starts, and of those that met an energy."""
@@ -281,7 +281,7 @@ class TabuSearches(Method):
         super().__init__(model, place, look, on_updates)
         many = _ALWAYS if place.is_fixed else place.threads or available_threads()
         self._searches = [Tabu(model, place.seed_of(2 + k)) for k in range(many)]
-        self._threads = Threads(place.threads)
+        self._threads, self._given = Threads(place.threads), np.inf
 
     def advance(self, sweeps: int) -> None:
         sites = self.model.sites
@@ -289,9 +289,11 @@ class TabuSearches(Method):
         self.sweeps += sweeps
         self._on_updates(sweeps * sites * len(self._searches))
         energies = np.array([one.best_energy for one in self._searches])
-        self._look(energies, lambda k: self._searches[k].best_spins)
+        if energies.min() < self._given:  # otherwise it is the state of another method
+            self._look(energies, lambda k: self._searches[k].best_spins)
 
-    def offer(self, spins: Spins) -> None:
+    def offer(self, energy: float, spins: Spins) -> None:
+        self._given = min(self._given, energy)
         for one in self._searches:
             one.offer(spins)
 
@@ -301,10 +303,11 @@ class TabuSearches(Method):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         each = {f"{k}_{name}": array for k, one in enumerate(self._searches) for name, array in one.state().items()}
-        return super().state() | each
+        return super().state() | each | {"given": np.array(self._given)}
 
     def restore(self, saved: Arrays) -> None:
         super().restore(saved)
+        self._given = float(saved["given"])
         for k, one in enumerate(self._searches):
             one.restore(_of(f"{k}_", saved))
 

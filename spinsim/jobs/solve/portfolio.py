@@ -1,4 +1,4 @@
-"""A portfolio: methods take turns, all alike in the first tenth of the time; then the best one gets most of it.
+"""A portfolio: methods take turns, all alike in a tenth of the time, two up to three tenths; then the best gets most.
 
 Two rules of thumb come from measurements (docs/decisions.md). Tempering with Houdayer moves starts worse than anneals
 and ends better, so that it counts as the best one for half of the time, if it can make enough sweeps. A method that has
@@ -13,7 +13,7 @@ from typing import Final
 
 from spinsim.jobs.solve.methods import Method
 
-TRIAL: Final = 0.1  # part of the time in which all methods get the same
+TRIAL, SECOND = 0.1, 0.3  # parts of the time up to which all methods, or the two best ones, get the same
 OTHERS, STUCK = 0.1, 0.4  # part of the remaining time for the methods that are not the best one, by its state
 _SINCE: Final = 0.75  # a method is stuck that has not improved in this part of its own time
 _FAVOURED: Final = 0.5  # part of the time in which the favourite counts as the best one
@@ -73,31 +73,32 @@ class Portfolio:
 
     def _chosen(self, elapsed: float) -> int:
         spent = [clock.seconds for clock in self.clocks]
-        least = min(range(len(spent)), key=lambda k: spent[k])
-        trial, total = TRIAL * self._seconds, sum(spent)
-        if total < trial or not spent[least]:
-            return least
-        best = self._leader(elapsed)
-        rest = [k for k in range(len(spent)) if k != best]
+        total, ranked = sum(spent), self._ranked(elapsed)
+        trial, second = TRIAL * self._seconds, SECOND * self._seconds
+        if total < trial or not min(spent):
+            return min(range(len(spent)), key=lambda k: spent[k])
+        if total < second:
+            return min(ranked[:2], key=lambda k: spent[k])
+        best, rest = ranked[0], ranked[1:]
         if not rest:
             return best
-        due = min(rest, key=lambda k: spent[k])
-        clock = self.clocks[best]
+        due, clock = min(rest, key=lambda k: spent[k]), self.clocks[best]
         of_others = STUCK if clock.met < (1 - _SINCE) * clock.seconds else OTHERS
-        share = trial / len(spent) + of_others / len(rest) * (total - trial)
+        share = trial / len(spent) + of_others / len(rest) * (total - second)
         return due if spent[due] < share else best
 
-    def _leader(self, elapsed: float) -> int:
-        if elapsed < _FAVOURED * self._seconds:
-            for k, (one, clock) in enumerate(zip(self.methods, self.clocks, strict=True)):
-                if one.patience and one.sweeps / clock.seconds * self._seconds > one.patience:
-                    return k
-        return self.best
+    def _ranked(self, elapsed: float) -> list[int]:
+        """Methods by their lowest energies; of equals, that first which met it in the least time of its own.
 
-    @property
-    def best(self) -> int:
-        """Number of the method with the lowest energy; of equals, the one that met it in the least time of its own."""
-        return min(range(len(self.methods)), key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
+        A favourite comes first for some time.
+        """
+        ranked = sorted(range(len(self.methods)), key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
+        for k, (one, clock) in enumerate(zip(self.methods, self.clocks, strict=True)):
+            projected = one.sweeps / max(clock.seconds, 1e-9) * self._seconds
+            if one.patience and elapsed < _FAVOURED * self._seconds and projected > one.patience:
+                ranked.remove(k)
+                ranked.insert(0, k)
+        return ranked
 
     def ended(self, number: int, sweeps: int, seconds: float, before: float) -> None:
         """Take in that a method has had a turn; ``before`` is its lowest energy before."""

@@ -140,10 +140,9 @@ class SolveRun(Run):
         self._portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
         self._done += 1
         if self._lowest < best:
-            found = self._states.spins()[0]
             for other in self._portfolio.methods:
                 if other is not method:
-                    other.offer(found)
+                    other.offer(self._states.energies[0], self._states.spins()[0])
 
     @property
     def _lowest(self) -> float:
@@ -277,7 +276,7 @@ def solve(
     progress: bool = False,
     on_updates: OnUpdates | None = None,
     *,
-    methods: str = "anneal,temper",
+    methods: str = "anneal,temper,tabu",
     fix: bool = True,
     solution: str | os.PathLike[str] | None = None,
     gpus: str | None = None,

@@ -35,7 +35,7 @@ class SolveSettings(Table):
     )
     target: str | None = shared.target()
     states: int = setting(1, "Number of distinct low states to return", low=1, high=10**5)
-    methods: str = setting("anneal,temper", f"Methods that take turns, some of {','.join(METHODS)}")
+    methods: str = setting(",".join(METHODS), f"Methods that take turns, some of {','.join(METHODS)}")
     fix: bool = setting(True, "First fix spins that can be fixed exactly, and solve small or planar parts exactly")
     solution: str | None = shared.solution()
 

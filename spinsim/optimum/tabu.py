@@ -1,3 +1,0 @@
-class Tabu:
-    def __init__(self, *a):
-        pass
