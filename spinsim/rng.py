@@ -75,6 +75,7 @@ class Stream(IntEnum):
     SINGLE_SPIN = 14  # sites and acceptance of single-spin dynamics by name
     PERTURBATION = 15  # changes of couplings, keyed by a seed of their own
     MULTICANONICAL = 16  # sites and acceptance of walkers in energy
+    TABU = 17  # starts of tabu searches, and seeds of the generator within each
 
 
 @inlined

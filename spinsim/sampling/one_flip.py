@@ -22,7 +22,6 @@ import numpy as np
 from spinsim.machine.compiled import kernel, part
 
 BLOCK: Final = 64
-RING: Final = 2**14  # longest time for which a flip is forbidden
 
 STEP, ENERGY, BEST, BEST_STEP, UNSAVED, PENDING, NUMBERS = range(7)
 """Places of a search's numbers: steps taken; energy in units, halved, since its start; the lowest one; its step; 1 while
@@ -41,7 +40,7 @@ def draw(random):  # type: ignore[no-untyped-def]
 
 
 @part
-def rescan(b, costs, sides, low, most, pairs):  # type: ignore[no-untyped-def]
+def rescan(b, costs, sides, low, most):  # type: ignore[no-untyped-def]
     """Find the least costs of block b."""
     down = most
     up = most
@@ -54,12 +53,14 @@ def rescan(b, costs, sides, low, most, pairs):  # type: ignore[no-untyped-def]
 
 
 @part
-def find(c, costs, sides, low, r):  # type: ignore[no-untyped-def]
-    """Return a site of least cost on a side: the first one from a random place on."""
+def find(c, costs, sides, low, most, r):  # type: ignore[no-untyped-def]
+    """Return a site of least cost on a side, the first one from a random place on; -1 if no site is there."""
     blocks = low.shape[1]
     least = low[c, 0]
     for b in range(1, blocks):
         least = min(least, low[c, b])
+    if least == most:
+        return -1
     b = (r & 0xFFFF) * blocks >> 16
     while low[c, b] != least:
         b += 1
@@ -72,14 +73,14 @@ def find(c, costs, sides, low, r):  # type: ignore[no-untyped-def]
 
 
 @part
-def change(j, new, cost, side, costs, sides, low, most, pairs):  # type: ignore[no-untyped-def]
+def change(j, new, cost, side, costs, sides, low, most):  # type: ignore[no-untyped-def]
     """Give site j another cost."""
     old, b, c = cost[j], j // BLOCK, side[j]
     cost[j] = new
     if new < low[c, b]:
         low[c, b] = new
     elif new > old and old == low[c, b]:
-        rescan(b, costs, sides, low, most, pairs)
+        rescan(b, costs, sides, low, most)
 
 
 @part
@@ -105,76 +106,82 @@ def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no
 
 
 @kernel
-def prepare(spin, start, near, weight, matrix, field, cost, side, low, top, pairs):  # type: ignore[no-untyped-def]
-    """Set the costs of all flips."""
+def prepare(problem, state, top, pairs):  # type: ignore[no-untyped-def]
+    """Set the costs of all flips of the state's spins."""
+    start, near, weight, matrix, field = problem
+    spin, _, cost, side, low = state[:5]
     most = top[0]
     costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)
     for i in range(spin.size):
         x = np.int64(0)
-        if matrix.size:
-            row = matrix[i]
-            for j in range(spin.size):
-                x += row[j] * spin[j]
-        else:
-            for e in range(start[i], start[i + 1]):
-                x += weight[e] * spin[near[e]]
+        for e in range(start[i], start[i + 1]):
+            x += weight[e] * spin[near[e]]
         cost[i] = spin[i] * (x // 2 + field[i])
         side[i] = 1 if pairs and spin[i] > 0 else 0
     cost[spin.size :] = most
-    low[:] = most
     for b in range(low.shape[1]):
-        rescan(b, costs, sides, low, most, pairs)
+        rescan(b, costs, sides, low, most)
 
 
 @kernel
-def search(  # type: ignore[no-untyped-def]
-    steps, patience, spin, best, start, near, weight, matrix, cost, side, low, first, after, at, random,
-    top, pairs, wide, tenure, spread,
-):  # fmt: skip
+def search(steps, patience, problem, state, top, wide, pairs, tenure, spread):  # type: ignore[no-untyped-def]
     """Take steps until their number, or until ``patience`` steps have not lowered the best energy; return those left.
 
-    A flip is forbidden for ``tenure`` and up to ``spread`` further steps. With ``pairs`` this holds for flips downwards
-    alone, and where no flip lowers the energy the best flip upwards is tried together with the best answer to it.
+    A flip is forbidden for ``tenure`` steps and up to ``spread`` more. With ``pairs`` this holds for flips downwards
+    alone; and where no flip lowers the energy, the best flip upwards is tried together with the best answer to it.
+    ``wide`` rescans all blocks after a flip, which is faster if most of them have neighbours of the site.
     """
+    start, near, weight, matrix, _ = problem
+    spin, best, cost, side, low, first, after, at, random = state
     most = top[0]
     costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)
     forbidden = most // 2 + 1
-    half = most // 4
+    half = most // 4  # above the cost of every flip that is allowed
     while steps > 0 and at[STEP] - at[BEST_STEP] < patience:
         steps -= 1
         t = at[STEP]
         at[STEP] = t + 1
-        j = first[t % RING]
-        first[t % RING] = -1
+
+        # flips that are allowed again
+        j = first[t % first.size]
+        first[t % first.size] = -1
         while j >= 0:
-            change(j, cost[j] - forbidden, cost, side, costs, sides, low, most, pairs)
+            change(j, cost[j] - forbidden, cost, side, costs, sides, low, most)
             j = after[j]
-        # which site flips
+
+        # the site to flip
         if at[PENDING] >= 0:
             i = at[PENDING]
             at[PENDING] = -1
         else:
-            i = find(0, costs, sides, low, draw(random))
+            i = find(0, costs, sides, low, most, draw(random))
             if pairs:
-                u = i
-                k = find(1, costs, sides, low, draw(random))
-                if cost[k] < cost[i]:
-                    i = k
-                if cost[i] >= 0 and cost[u] < half:
-                    v, then = answer(u, start, near, weight, matrix, cost, side, half)
-                    if v >= 0 and cost[u] + then <= cost[i]:
-                        i = u
-                        at[PENDING] = v
-        x = np.int64(cost[i])
-        is_forbidden = x >= half
-        if is_forbidden:  # as all others are
-            x -= forbidden
-        if x > 0 and at[UNSAVED]:
+                up = i
+                down = find(1, costs, sides, low, most, draw(random))
+                if up < 0 or (down >= 0 and cost[down] < cost[up]):
+                    i = down
+                if up >= 0 and cost[i] >= 0 and cost[up] < half:
+                    second, x = answer(up, start, near, weight, matrix, cost, side, half)
+                    if second >= 0 and cost[up] + x <= cost[i]:
+                        i = up
+                        at[PENDING] = second
+
+        # its energy
+        gain = np.int64(cost[i])
+        is_forbidden = gain >= half  # as all others are
+        if is_forbidden:
+            gain -= forbidden
+        if gain > 0 and at[UNSAVED]:
             for k in range(spin.size):
                 best[k] = spin[k]
             at[UNSAVED] = 0
-        at[ENERGY] += x
-        # the flip
+        at[ENERGY] += gain
+        if at[ENERGY] < at[BEST]:
+            at[BEST] = at[ENERGY]
+            at[BEST_STEP] = t + 1
+            at[UNSAVED] = 1
+
+        # its neighbours
         s = spin[i]
         if matrix.size:
             for j in range(matrix.shape[1]):
@@ -185,48 +192,46 @@ def search(  # type: ignore[no-untyped-def]
         else:
             for e in range(start[i], start[i + 1]):
                 j = near[e]
-                change(j, cost[j] - weight[e] * (s * spin[j]), cost, side, costs, sides, low, most, pairs)
+                change(j, cost[j] - weight[e] * (s * spin[j]), cost, side, costs, sides, low, most)
+
+        # itself
         spin[i] = -s
-        x = -x
+        time = np.int64(0)
         if pairs:
             side[i] = 1 if s < 0 else 0
-        time = 0 if pairs and s < 0 else tenure + (draw(random) * spread >> 31)
-        if is_forbidden:
-            x += forbidden
-        elif time:
-            x += forbidden
-            after[i] = first[(t + time) % RING]
-            first[(t + time) % RING] = i
-        cost[i] = x
+        if s > 0 or not pairs:
+            time = tenure + (draw(random) * spread >> 31)
+        cost[i] = forbidden - gain if is_forbidden or time else -gain
+        if time and not is_forbidden:
+            slot = (t + time) % first.size
+            after[i] = first[slot]
+            first[slot] = i
         if wide:
             for b in range(low.shape[1]):
-                rescan(b, costs, sides, low, most, pairs)
+                rescan(b, costs, sides, low, most)
         else:
-            rescan(i // BLOCK, costs, sides, low, most, pairs)
-        if at[ENERGY] < at[BEST]:
-            at[BEST] = at[ENERGY]
-            at[BEST_STEP] = t + 1
-            at[UNSAVED] = 1
+            rescan(i // BLOCK, costs, sides, low, most)
     return steps
 
 
 @kernel
-def recombine(one, other, start, near, weight, field, child, number, queue, gains, random):  # type: ignore[no-untyped-def]
-    """Join two states: of each connected set of sites where they differ, the child has the better part.
+def recombine(one, other, child, seen, queue, problem, random):  # type: ignore[no-untyped-def]
+    """Join two states: where they differ, the child has the better part in each connected set of sites.
 
-    Sets do not touch, so that their energies add up (partition crossover; Whitley, Hains, Howe, GECCO (2009)). Where both
-    parts are equally good, chance decides. Returns the number of sets, and of those that came from the other state.
+    Sets do not touch, so their energies add up (partition crossover: Whitley, Hains, Howe, GECCO (2009), 915). Chance
+    decides between parts of equal energy. Returns the number of sets, and of sets that are the other state's.
     """
+    start, near, weight, _, field = problem
     sets = taken = 0
     for i in range(one.size):
         child[i] = one[i]
-        number[i] = -1
+        seen[i] = one[i] == other[i]
     for root in range(one.size):
-        if number[root] >= 0 or one[root] == other[root]:
+        if seen[root]:
             continue
         head, tail, x = 0, 1, np.int64(0)
         queue[0] = root
-        number[root] = sets
+        seen[root] = True
         while head < tail:
             i = queue[head]
             head += 1
@@ -235,8 +240,8 @@ def recombine(one, other, start, near, weight, field, child, number, queue, gain
                 j = near[e]
                 if one[j] == other[j]:
                     x += weight[e] * one[i] * one[j]
-                elif number[j] < 0:
-                    number[j] = sets
+                elif not seen[j]:
+                    seen[j] = True
                     queue[tail] = j
                     tail += 1
         if x < 0 or (x == 0 and draw(random) & 1):
