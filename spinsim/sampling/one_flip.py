@@ -1,16 +1,16 @@
 """Compiled steps of a tabu search: the best flip that is allowed, again and again.
 
-Sites stand in blocks of 64, and the least cost of each block is kept, so that a step reads the neighbours of one site,
-a block or two, and one number a block:
+Sites stand in blocks of 64, and the least cost of each block is kept, so that a step reads the neighbours of one
+site, a block or two, and one number a block:
 
     spin   int8 (sites,)          +1 or -1
     cost   (64 * blocks,)         cost of a flip, + ``forbidden`` while the site must not flip; the largest as padding
     side   int8 (64 * blocks,)    1 where the spin is +1 and pairs are looked for, else 0
     low    (2, blocks)            least cost in each block, among its sites of each side
 
-The cost of flipping i is s_i (sum J s_j + h_i) in units, half of the change of the energy. ``weight`` is 2 J, because a
-flip of i changes the cost of j by -2 J s_i s_j. Costs are int32 if they fit, else int64. Sites that must not flip before
-some step are lists, one for each of the next steps (``first``, ``after``), so that they are found at once when it comes.
+The cost of flipping i is s_i (sum J s_j + h_i) in units, half of the change of the energy. ``weight`` is 2 J, because
+a flip of i changes the cost of j by -2 J s_i s_j. Costs are int32 if they fit, else int64. Sites that must not flip
+before some step are lists, one for each of the next steps (``first``, ``after``), so that they are found at once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from spinsim.machine.compiled import kernel, part
 BLOCK: Final = 64
 
 STEP, ENERGY, BEST, BEST_STEP, UNSAVED, PENDING, NUMBERS = range(7)
-"""Places of a search's numbers: steps taken; energy in units, halved, since its start; the lowest one; its step; 1 while
-the state has it and is not copied; the second site of a pair, or -1; how many numbers there are."""
+"""Places of a search's numbers: steps taken; energy in units, halved, since its start; the lowest one; its step; 1
+while the state has it and is not copied; the second site of a pair, or -1; how many numbers there are."""
 
 
 @part
@@ -86,7 +86,7 @@ def change(j, new, cost, side, costs, sides, low, most):  # type: ignore[no-unty
 @part
 def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no-untyped-def]
     """Return the best flip downwards of a neighbour after site u has gone up, with its cost."""
-    least, v = np.int64(most), np.int64(-1)
+    least, v = np.int64(most), -1
     if matrix.size:
         best = np.int64(most)
         for j in range(matrix.shape[1]):
@@ -101,14 +101,14 @@ def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no
         for e in range(start[u], start[u + 1]):
             x = cost[near[e]] + weight[e]
             if side[near[e]] and x < least:
-                least, v = x, np.int64(near[e])
+                least, v = x, near[e]
     return v, least
 
 
 @kernel
 def prepare(problem, state, top, pairs):  # type: ignore[no-untyped-def]
     """Set the costs of all flips of the state's spins."""
-    start, near, weight, matrix, field = problem
+    start, near, weight, _, field = problem
     spin, _, cost, side, low = state[:5]
     most = top[0]
     costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)

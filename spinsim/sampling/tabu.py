@@ -1,15 +1,15 @@
 """Tabu search for the lowest states of one problem: one CPU thread, exact energies, a budget of flips.
 
-A search flips the best site whose flip is not forbidden, uphill too, and forbids to flip it back for a while (Glover, Lü,
-Hao, 4OR 8, 239 (2010)). It ends when its best energy has not fallen for a number of steps. The ends of the first
-searches, from random states, are a pool. Later searches begin at children of two of its states: of each connected set of
-sites where these differ, a child has the better part; where that gives nothing new, half of the sites that differ, by
-chance. A pool that no longer gains is given up, and all begins anew: another independent start.
+A search flips the best site whose flip is not forbidden, uphill too, and forbids to flip it back for a while (Glover,
+Lü, Hao, 4OR 8, 239 (2010)). It ends when its best energy has not fallen for a number of steps. The ends of the first
+searches, from random states, are a pool. Later searches begin at children of two of its states: of each connected set
+of sites where these differ, a child has the better part; where that gives nothing new, half of the sites that differ,
+by chance. A pool that no longer gains is given up, and all begins anew: another independent start.
 
-Penalties are crossed by pairs: a flip upwards that costs a penalty, and a flip downwards that takes it away, are chosen
-together (as swaps of independent sets: Wu, Hao, Glover, Ann. Oper. Res. 196, 611 (2012)). Whether pairs pay, and how long
-flips should be forbidden, depends on the problem: searches from random states try several ways, and mostly take the
-one of lowest average energy.
+Penalties are crossed by pairs: a flip upwards that costs a penalty, and a flip downwards that takes it away, are
+chosen together (as swaps of independent sets: Wu, Hao, Glover, Ann. Oper. Res. 196, 611 (2012)). Whether pairs pay,
+and how long flips should be forbidden, depends on the problem: searches from random states try several ways, and
+mostly take the one of lowest average energy.
 
 Random numbers of search k follow from the seed and k: initial bits and choices by Philox, and the seed of a xorshift
 generator within the search. Bits thus depend on the seed, on the number of steps and on states that were offered.
@@ -29,7 +29,7 @@ from spinsim.machine.memory import require
 from spinsim.model.graph import adjacency
 from spinsim.model.ising import Ising
 from spinsim.sampling import one_flip
-from spinsim.sampling.one_flip import BEST, BEST_STEP, BLOCK, ENERGY, NUMBERS, PENDING, STEP, UNSAVED
+from spinsim.sampling.one_flip import BEST, BEST_STEP, BLOCK, NUMBERS, PENDING, STEP, UNSAVED
 
 Spins = npt.NDArray[np.int8]
 Array = npt.NDArray[Any]
@@ -87,7 +87,6 @@ class Tabu:
 
     Attributes:
         starts: Independent starts begun, each with a pool of its own; those with states that were given do not count.
-        hits: Independent starts that have met the best energy.
 
     Raises:
         InputError: for several samples, spins that do not fit, and if memory does not suffice.
@@ -135,7 +134,7 @@ class Tabu:
         self._is_helped = False  # True if the pool has descendants of states that were offered
         self._has_hit = False
         self._lowest, self._lowest_spins = np.iinfo(np.int64).max, np.ones(sites, np.int8)
-        self.starts, self.hits = 1, 0
+        self.starts, self._hits = 1, 0
         if start is not None:
             self.offer(start)
 
@@ -173,6 +172,11 @@ class Tabu:
         return lowest * self._unit * self._model.quantum if lowest < np.iinfo(np.int64).max else np.inf
 
     @property
+    def hits(self) -> int:
+        """Number of independent starts that have met the best energy."""
+        return self._hits if self._now() >= self._lowest else int(not self._is_helped)
+
+    @property
     def best_spins(self) -> Spins:
         """State of the lowest energy so far, +1 and -1, shape (sites,)."""
         if self._now() < self._lowest:
@@ -192,7 +196,7 @@ class Tabu:
     def state(self) -> dict[str, Array]:
         """Return all that changes, as arrays, for ``restore``."""
         numbers = [self._searches, self._way, self._is_random, self._base, self._failures, self._is_helped]
-        numbers += [self._has_hit, self._lowest, self.starts, self.hits]
+        numbers += [self._has_hit, self._lowest, self.starts, self._hits]
         arrays = {name: array.copy() for name, array in self._state._asdict().items()}
         return arrays | {
             "numbers": np.array(numbers, np.int64),
@@ -211,7 +215,7 @@ class Tabu:
         searches, way, is_random, base, failures, is_helped, has_hit, lowest, starts, hits = map(int, state["numbers"])
         self._searches, self._way, self._is_random, self._base = searches, way, bool(is_random), base
         self._failures, self._is_helped, self._has_hit = failures, bool(is_helped), bool(has_hit)
-        self._lowest, self.starts, self.hits = lowest, starts, hits
+        self._lowest, self.starts, self._hits = lowest, starts, hits
         self._tries, self._sums = state["tries"].copy(), state["sums"].copy()
         self._pool, self._energies = state["pool"].copy(), state["energies"].copy()
         self._waiting, self._lowest_spins = state["waiting"].copy(), state["lowest_spins"].copy()
@@ -270,7 +274,7 @@ class Tabu:
             second = -second
         child, seen, queue = np.empty_like(first), np.empty(first.size, np.bool_), np.empty(first.size, np.int64)
         sets, taken = one_flip.recombine(first, second, child, seen, queue, self._problem, self._state.random)
-        return child if 0 < taken < sets else np.where(bits, first, second)
+        return child if 0 < taken < sets else np.where(bits, first, second).astype(np.int8)
 
     def _end(self) -> None:
         """Take the best state of a search into the pool, and give up a pool that no longer gains."""
@@ -300,6 +304,6 @@ class Tabu:
         """Note the lowest energy, and starts that have met it."""
         if energy < self._lowest:
             self._lowest, self._lowest_spins = energy, spins.copy()
-            self.hits, self._has_hit = 0, False
+            self._hits, self._has_hit = 0, False
         if energy == self._lowest and counts and not self._has_hit:
-            self.hits, self._has_hit = self.hits + 1, True
+            self._hits, self._has_hit = self._hits + 1, True

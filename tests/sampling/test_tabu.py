@@ -93,7 +93,9 @@ def test_bits_do_not_depend_on_how_steps_are_cut(name: str) -> None:
 def test_layouts_have_the_same_bits(make, change: str, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     model = make()
     one = Tabu(model, 2)
-    assert one._is_wide and one._problem[3].size and one._top.dtype == np.int32
+    assert one._is_wide
+    assert one._problem[3].size
+    assert one._top.dtype == np.int32
     if change == "wide integers":
         monkeypatch.setattr(tabu, "_LARGEST_SMALL", 0)
     else:
@@ -130,7 +132,8 @@ def test_searches_begin_at_states_that_are_given() -> None:
     good = Tabu(model, 1)
     good.advance(200_000)
     search = Tabu(model, 2, start=good.best_spins)
-    assert search.best_energy == good.best_energy and np.array_equal(search.best_spins, good.best_spins)
+    assert search.best_energy == good.best_energy
+    assert np.array_equal(search.best_spins, good.best_spins)
     assert search.hits == 0  # as it is not found yet by a start of its own
     search.advance(1)
     assert (search.state()["spin"] != good.best_spins).sum() == 1
