@@ -1,0 +1,252 @@
+"""Compiled steps of a tabu search: the best flip that is allowed, again and again.
+
+Sites stand in blocks of 64, and the least cost of each block is kept, so that a step reads the neighbours of one
+site, a block or two, and one number a block:
+
+    spin   int8 (sites,)          +1 or -1
+    cost   (64 * blocks,)         cost of a flip, + ``forbidden`` while the site must not flip; the largest as padding
+    side   int8 (64 * blocks,)    1 where the spin is +1 and pairs are looked for, else 0
+    low    (2, blocks)            least cost in each block, among its sites of each side
+
+The cost of flipping i is s_i (sum J s_j + h_i) in units, half of the change of the energy. ``weight`` is 2 J, because
+a flip of i changes the cost of j by -2 J s_i s_j. Costs are int32 if they fit, else int64. Sites that must not flip
+before some step are lists, one for each of the next steps (``first``, ``after``), so that they are found at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from spinsim.machine.compiled import kernel, part
+
+BLOCK: Final = 64
+
+STEP, ENERGY, BEST, BEST_STEP, UNSAVED, PENDING, NUMBERS = range(7)
+"""Places of a search's numbers: steps taken; energy in units, halved, since its start; the lowest one; its step; 1
+while the state has it and is not copied; the second site of a pair, or -1; how many numbers there are."""
+
+
+@part
+def draw(random):  # type: ignore[no-untyped-def]
+    """Return 31 random bits of xorshift64* (Vigna, ACM Trans. Math. Softw. 42, 30 (2016))."""
+    x = random[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    random[0] = x
+    return np.int64((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(33))
+
+
+@part
+def rescan(b, costs, sides, low, most):  # type: ignore[no-untyped-def]
+    """Find the least costs of block b."""
+    down = most
+    up = most
+    for k in range(BLOCK):
+        x = costs[b, k]
+        down = min(down, x if sides[b, k] == 0 else most)
+        up = min(up, x if sides[b, k] != 0 else most)
+    low[0, b] = down
+    low[1, b] = up
+
+
+@part
+def find(c, costs, sides, low, most, r):  # type: ignore[no-untyped-def]
+    """Return a site of least cost on a side, the first one from a random place on; -1 if no site is there."""
+    blocks = low.shape[1]
+    least = low[c, 0]
+    for b in range(1, blocks):
+        least = min(least, low[c, b])
+    if least == most:
+        return -1
+    b = (r & 0xFFFF) * blocks >> 16
+    while low[c, b] != least:
+        b += 1
+        if b == blocks:
+            b = 0
+    k = r >> 16 & (BLOCK - 1)
+    while costs[b, k] != least or sides[b, k] != c:
+        k = (k + 1) & (BLOCK - 1)
+    return b * BLOCK + k
+
+
+@part
+def change(j, new, cost, side, costs, sides, low, most):  # type: ignore[no-untyped-def]
+    """Give site j another cost."""
+    old, b, c = cost[j], j // BLOCK, side[j]
+    cost[j] = new
+    if new < low[c, b]:
+        low[c, b] = new
+    elif new > old and old == low[c, b]:
+        rescan(b, costs, sides, low, most)
+
+
+@part
+def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no-untyped-def]
+    """Return the best flip downwards of a neighbour after site u has gone up, with its cost."""
+    least, v = np.int64(most), -1
+    if matrix.size:
+        best = np.int64(most)
+        for j in range(matrix.shape[1]):
+            w = matrix[u, j]
+            best = min(best, np.int64(cost[j]) + w if (side[j] != 0) & (w != 0) else np.int64(most))
+        if best < most:
+            v = 0
+            while side[v] == 0 or matrix[u, v] == 0 or cost[v] + matrix[u, v] != best:
+                v += 1
+            least = best
+    else:
+        for e in range(start[u], start[u + 1]):
+            x = cost[near[e]] + weight[e]
+            if side[near[e]] and x < least:
+                least, v = x, near[e]
+    return v, least
+
+
+@kernel
+def prepare(problem, state, top, pairs):  # type: ignore[no-untyped-def]
+    """Set the costs of all flips of the state's spins."""
+    start, near, weight, _, field = problem
+    spin, _, cost, side, low = state[:5]
+    most = top[0]
+    costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)
+    for i in range(spin.size):
+        x = np.int64(0)
+        for e in range(start[i], start[i + 1]):
+            x += weight[e] * spin[near[e]]
+        cost[i] = spin[i] * (x // 2 + field[i])
+        side[i] = 1 if pairs and spin[i] > 0 else 0
+    cost[spin.size :] = most
+    for b in range(low.shape[1]):
+        rescan(b, costs, sides, low, most)
+
+
+@kernel
+def search(steps, patience, problem, state, top, wide, pairs, tenure, spread):  # type: ignore[no-untyped-def]
+    """Take steps until their number, or until ``patience`` steps have not lowered the best energy; return those left.
+
+    A flip is forbidden for ``tenure`` steps and up to ``spread`` more. With ``pairs`` this holds for flips downwards
+    alone; and where no flip lowers the energy, the best flip upwards is tried together with the best answer to it.
+    ``wide`` rescans all blocks after a flip, which is faster if most of them have neighbours of the site.
+    """
+    start, near, weight, matrix, _ = problem
+    spin, best, cost, side, low, first, after, at, random = state
+    most = top[0]
+    costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)
+    forbidden = most // 2 + 1
+    half = most // 4  # above the cost of every flip that is allowed
+    while steps > 0 and at[STEP] - at[BEST_STEP] < patience:
+        steps -= 1
+        t = at[STEP]
+        at[STEP] = t + 1
+
+        # flips that are allowed again
+        j = first[t % first.size]
+        first[t % first.size] = -1
+        while j >= 0:
+            change(j, cost[j] - forbidden, cost, side, costs, sides, low, most)
+            j = after[j]
+
+        # the site to flip
+        if at[PENDING] >= 0:
+            i = at[PENDING]
+            at[PENDING] = -1
+        else:
+            i = find(0, costs, sides, low, most, draw(random))
+            if pairs:
+                up = i
+                down = find(1, costs, sides, low, most, draw(random))
+                if up < 0 or (down >= 0 and cost[down] < cost[up]):
+                    i = down
+                if up >= 0 and cost[i] >= 0 and cost[up] < half:
+                    second, x = answer(up, start, near, weight, matrix, cost, side, half)
+                    if second >= 0 and cost[up] + x <= cost[i]:
+                        i = up
+                        at[PENDING] = second
+
+        # its energy
+        gain = np.int64(cost[i])
+        is_forbidden = gain >= half  # as all others are
+        if is_forbidden:
+            gain -= forbidden
+        if gain > 0 and at[UNSAVED]:
+            for k in range(spin.size):
+                best[k] = spin[k]
+            at[UNSAVED] = 0
+        at[ENERGY] += gain
+        if at[ENERGY] < at[BEST]:
+            at[BEST] = at[ENERGY]
+            at[BEST_STEP] = t + 1
+            at[UNSAVED] = 1
+
+        # its neighbours
+        s = spin[i]
+        if matrix.size:
+            for j in range(matrix.shape[1]):
+                cost[j] -= matrix[i, j] * (s * spin[j])
+        elif wide:
+            for e in range(start[i], start[i + 1]):
+                cost[near[e]] -= weight[e] * (s * spin[near[e]])
+        else:
+            for e in range(start[i], start[i + 1]):
+                j = near[e]
+                change(j, cost[j] - weight[e] * (s * spin[j]), cost, side, costs, sides, low, most)
+
+        # itself
+        spin[i] = -s
+        time = np.int64(0)
+        if pairs:
+            side[i] = 1 if s < 0 else 0
+        if s > 0 or not pairs:
+            time = tenure + (draw(random) * spread >> 31)
+        cost[i] = forbidden - gain if is_forbidden or time else -gain
+        if time and not is_forbidden:
+            slot = (t + time) % first.size
+            after[i] = first[slot]
+            first[slot] = i
+        if wide:
+            for b in range(low.shape[1]):
+                rescan(b, costs, sides, low, most)
+        else:
+            rescan(i // BLOCK, costs, sides, low, most)
+    return steps
+
+
+@kernel
+def recombine(one, other, child, seen, queue, problem, random):  # type: ignore[no-untyped-def]
+    """Join two states: where they differ, the child has the better part in each connected set of sites.
+
+    Sets do not touch, so their energies add up (partition crossover: Whitley, Hains, Howe, GECCO (2009), 915). Chance
+    decides between parts of equal energy. Returns the number of sets, and of sets that are the other state's.
+    """
+    start, near, weight, _, field = problem
+    sets = taken = 0
+    for i in range(one.size):
+        child[i] = one[i]
+        seen[i] = one[i] == other[i]
+    for root in range(one.size):
+        if seen[root]:
+            continue
+        head, tail, x = 0, 1, np.int64(0)
+        queue[0] = root
+        seen[root] = True
+        while head < tail:
+            i = queue[head]
+            head += 1
+            x += 2 * field[i] * one[i]
+            for e in range(start[i], start[i + 1]):
+                j = near[e]
+                if one[j] == other[j]:
+                    x += weight[e] * one[i] * one[j]
+                elif not seen[j]:
+                    seen[j] = True
+                    queue[tail] = j
+                    tail += 1
+        if x < 0 or (x == 0 and draw(random) & 1):
+            taken += 1
+            for k in range(tail):
+                child[queue[k]] = other[queue[k]]
+        sets += 1
+    return sets, taken
