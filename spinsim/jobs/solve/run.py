@@ -296,7 +296,8 @@ def solve(
         target: End the search when this value is met: the cut of a MaxCut instance, else the energy
             including the constant of the problem.
         sweeps_limit: Sweeps of each method (a whole number from 20 to 10^12). With this limit
-            alone, the same seed gives the same answer on every machine and device.
+            alone, the same seed gives the same answer on every machine and device; only the proven
+            bound, which takes up to a second, may differ.
         states: Number of distinct low states to return (up to 10^5).
         seed: Seed of all methods, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
             one.
