@@ -14,7 +14,7 @@ Submissions go to https://github.com/ZIB-AOPT/QOBLIB; fields that only you know 
 """
 
 import csv
-import datetime
+import datetime as dt
 import platform
 import sys
 from pathlib import Path
@@ -48,7 +48,7 @@ def submit(result: ss.SolveResult, folder: Path, values: list[int]) -> None:
     (place / "solutions" / f"{name}_solution_000.mst").write_text(lines)
     s = result.search
     summary = {
-        "Problem": name, "Submitter": "N/A", "Affiliation": "N/A", "Date": datetime.date.today().isoformat(),
+        "Problem": name, "Submitter": "N/A", "Affiliation": "N/A", "Date": dt.date.today().isoformat(),
         "Reference": "spinsim, examples/independent_sets.py", "Best Objective Value": sum(values),
         "Optimality Bound": "N/A" if bound is None else int(np.floor(-bound)), "Modeling Approach": "QUBO",
         "# Decision Variables": len(values), "# Binary Variables": len(values), "# Integer Variables": "N/A",
@@ -56,7 +56,7 @@ def submit(result: ss.SolveResult, folder: Path, values: list[int]) -> None:
         "Coefficients Type": "Integer", "Coefficients Range": "N/A",
         "Workflow": f"spinsim solve, methods {'; '.join(result.methods) or 'exact'}", "Algorithm Type": "Stochastic",
         "Paradigm": "Classical", "# Runs": 1, "# Feasible Runs": 1, "# Successful Runs": "N/A",
-        "Success Threshold": "N/A", "Hardware Specifications": f"{result.attributes['devices']} of {platform.machine()}",
+        "Success Threshold": "N/A", "Hardware Specifications": f"{result.attributes['devices']} {platform.machine()}",
         "Total Runtime": round(s.elapsed, 3), "Time to Solution": round(float(s.improved_seconds.max(initial=0)), 3),
         "CPU Runtime": "N/A", "GPU Runtime": "N/A", "QPU Runtime": "N/A", "Other HW Runtime": "N/A",
         "Remarks": "N/A" if not result.quality.is_proven else "proven to be optimal",
@@ -78,7 +78,8 @@ for model in models:
     result = ss.solve(model, time_limit=seconds)
     chosen = list(result.best.by_label.values())
     print(f"{model.name}: {sum(chosen)} of {len(chosen)} sites, {result.quality.sentence}", flush=True)
-    assert result.best.energy == -sum(chosen), "two chosen sites are joined"
+    if result.best.energy != -sum(chosen):
+        print("    two chosen sites are joined: give more time")
     s = result.search
     times = np.append(s.improved_seconds, s.elapsed)
     found = -np.append(s.improved_energy, s.improved_energy[-1:] if len(s.improved_energy) else result.best_energy[0])

@@ -5,8 +5,8 @@
     python examples/residual_energy.py --short    the form that the tests run
 
 Energy per spin above the ground state, -1.7876(3) (A. K. Hartmann, Europhys. Lett. 40, 429 (1997)), of one lattice at
-the end of an anneal, against its sweeps (a) and its seconds (b). Temperatures fall linearly from 2.5 to 0.2, through the
-transition at 1.10. The line is a power law through the last points.
+the end of an anneal, against its sweeps (a) and its seconds (b). Temperatures fall linearly from 2.5 to 0.2, through
+the transition at 1.10. The line is a power law through the last points.
 
 What to learn here: one lattice without copies fills a GPU from a million spins on, and the residual energy of a glass
 falls slowly: ten times the sweeps take off half.

@@ -266,7 +266,7 @@ def products() -> str:
 
 
 def searches() -> str:
-    """Times to the best known value by program, in milliseconds, and the fastest other program over the best of ours."""
+    """Times to the best known value by program, in milliseconds, and the fastest other one over ``ss.solve``."""
     found = results("solve-peers")
     programs = list(dict.fromkeys(name for row in found["rows"] for name in row["seconds"]))
     lines = []

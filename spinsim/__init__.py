@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from spinsim.jobs.evolve.run import evolve as evolve
     from spinsim.jobs.multicanonical.run import MulticanonicalResult as MulticanonicalResult
     from spinsim.jobs.multicanonical.run import multicanonical as multicanonical
-    from spinsim.jobs.solve.result import SolveResult as SolveResult
-    from spinsim.jobs.solve.run import solve as solve
     from spinsim.jobs.plotting import plot as plot
     from spinsim.jobs.quantum.extrapolation import Extrapolation as Extrapolation
     from spinsim.jobs.quantum.extrapolation import extrapolate as extrapolate
     from spinsim.jobs.quantum.run import QuantumResult as QuantumResult
     from spinsim.jobs.quantum.run import quantum as quantum
+    from spinsim.jobs.solve.result import SolveResult as SolveResult
+    from spinsim.jobs.solve.run import solve as solve
     from spinsim.jobs.temper.run import TemperResult as TemperResult
     from spinsim.jobs.temper.run import temper as temper
     from spinsim.jobs.transfer.run import TransferResult as TransferResult

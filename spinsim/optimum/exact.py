@@ -25,11 +25,11 @@ def ground_state(model: Ising, device: str = "cpu", threads: int | None = None) 
     """
     found = elimination.lowest(model)
     if found is not None:
-        return found.spins
+        return np.asarray(found.spins)
     if model.sites <= FEW[device]:
         return lowest_states(model, 1, 0 if device == "cuda" else None, Threads(threads)).spins[0]
     try:
         planar = planar_ground_state(model)
     except InputError:
         return None
-    return None if planar is None or not planar.is_proven else planar.spins
+    return None if planar is None or not planar.is_proven else np.asarray(planar.spins)

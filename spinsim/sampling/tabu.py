@@ -274,7 +274,7 @@ class Tabu:
             second = -second
         child, seen, queue = np.empty_like(first), np.empty(first.size, np.bool_), np.empty(first.size, np.int64)
         sets, taken = one_flip.recombine(first, second, child, seen, queue, self._problem, self._state.random)
-        return child if 0 < taken < sets else np.where(bits, first, second).astype(np.int8)
+        return np.asarray(child if 0 < taken < sets else np.where(bits, first, second), np.int8)
 
     def _end(self) -> None:
         """Take the best state of a search into the pool, and give up a pool that no longer gains."""

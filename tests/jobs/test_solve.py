@@ -98,8 +98,8 @@ def test_small_problems_are_solved(fix: bool) -> None:
 
 def test_problems_in_every_form(tmp_path) -> None:
     import dimod
-    import networkx
-    import pandas
+    import networkx as nx
+    import pandas as pd
     from scipy import sparse
 
     qubo = {("x", "x"): -1.0, ("y", "y"): -1.0, ("x", "y"): 3.0, ("y", "z"): -1.0}
@@ -108,10 +108,10 @@ def test_problems_in_every_form(tmp_path) -> None:
     bqm = dimod.BQM.from_qubo(qubo)
     path = tmp_path / "problem.txt"
     path.write_text("3 3\n1 2 1\n2 3 1\n1 3 1\n")
-    graph_of = networkx.Graph()
+    graph_of = nx.Graph()
     graph_of.add_edge("a", "b", weight=-1.0)
     found = [ss.solve(one, sweeps_limit=20) for one in (qubo, matrix, sparse.coo_array(matrix), bqm)]
-    found.append(ss.solve(pandas.DataFrame(matrix, names, names), sweeps_limit=20))
+    found.append(ss.solve(pd.DataFrame(matrix, names, names), sweeps_limit=20))
     assert [one.best.energy for one in found] == [-2.0] * 5
     assert found[0].best.by_label == found[-1].best.by_label == {"x": 0, "y": 1, "z": 1}
     assert ss.solve(path, sweeps_limit=20).cut == ss.solve(str(path), sweeps_limit=20).cut == 2

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine import Engine
+from spinsim.engine.moves.move import moves_of_run
 from spinsim.jobs.anneal.run import AnnealPlan, engine_of
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.calls import config_of_call
@@ -24,13 +25,12 @@ from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper
 from spinsim.machine.threads import Threads, available_threads
 from spinsim.model.ising import Ising
-from spinsim.engine.moves.move import moves_of_run
-from spinsim.sampling.tabu import Tabu
 from spinsim.run.plan import NEVER, SILENT
 from spinsim.run.search import Restarts, seed_of_start
 from spinsim.sampling import Times
 from spinsim.sampling.measure import measure, present_spins
 from spinsim.sampling.portions import OnUpdates, updates_a_sweep
+from spinsim.sampling.tabu import Tabu
 from spinsim.sampling.tempering import tempering_in_beta
 from spinsim.store.contents import Arrays
 
@@ -187,7 +187,7 @@ class Anneals(Method):
         self._engine.restore(_of("engine_", saved))
 
     def _running(self) -> npt.NDArray[np.float64]:
-        return self._least[self._least == self.lowest]  # others may still come lower
+        return np.asarray(self._least[self._least == self.lowest])  # others may still come lower
 
 
 class Tempering(Method):
@@ -250,7 +250,7 @@ class Tempering(Method):
         return False
 
     def _running(self) -> npt.NDArray[np.float64]:
-        return self._least[np.isfinite(self._least)]
+        return np.asarray(self._least[np.isfinite(self._least)])
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         own, of_engine = {"least": self._least.copy()} | self._restarts.state(), self._saved or self._engine.snapshot()

@@ -20,8 +20,8 @@ _KNOWN: Final = 2**16  # states that are recognised as met before
 class States:
     """Distinct low states of one sample, from the best one.
 
-    A state and its reverse count as one where ``is_symmetric``. With ``is_feasible``, which takes spins, feasible states
-    come before all others.
+    A state and its reverse count as one where ``is_symmetric``. With ``is_feasible``, which takes spins, feasible
+    states come before all others.
 
     Attributes:
         sites: Number of sites.
@@ -63,7 +63,8 @@ class States:
         repeats = np.diff(energies[order], prepend=np.nan) == 0  # may be the same state
         several = _TESTED if self._is_feasible is not None else _A_LOOK
         chosen = np.concatenate([order[~repeats], order[repeats]])[:several]
-        return any([self.offer(float(energies[k]), spins_of(int(k))) for k in chosen])
+        new = [self.offer(float(energies[k]), spins_of(int(k))) for k in chosen]  # all of them, after a new best too
+        return any(new)
 
     @property
     def _worst(self) -> float:
@@ -85,9 +86,11 @@ class States:
             self._known = set(self._bits)
         self._known.add(bits)
         place = bisect_right(list(zip(self._failed, self.energies, strict=True)), (fails, energy))
-        for kept, one in ((self.energies, energy), (self._failed, fails), (self._bits, bits)):
-            kept.insert(place, one)  # type: ignore[attr-defined]
-            del kept[self._most :]  # type: ignore[attr-defined]
+        self.energies.insert(place, energy)
+        self._failed.insert(place, fails)
+        self._bits.insert(place, bits)
+        for kept in (self.energies, self._failed, self._bits):
+            del kept[self._most :]
         return place == 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -40,7 +40,8 @@ class Clock:
 class Portfolio:
     """Decides which method has the next turn, and how long it is.
 
-    With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and so on. Otherwise turns are measured in seconds.
+    With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and so
+    on. Otherwise turns are measured in seconds.
     """
 
     def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None) -> None:

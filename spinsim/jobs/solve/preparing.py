@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.inputs.texts import count
+from spinsim.jobs.solve.result import FIXED, PROOFS, SOLVED
 from spinsim.machine.threads import Threads
 from spinsim.model.graph import Graph
 from spinsim.model.ising import Ising
 from spinsim.optimum.enumeration import LowestStates, lowest_states
 from spinsim.optimum.exact import FEW, ground_state
 from spinsim.optimum.fixing import reduce
-from spinsim.jobs.solve.result import FIXED, PROOFS, SOLVED
 
 Spins = npt.NDArray[np.int8]
 _WORTH_A_LATTICE: Final = 0.5  # part of the sites of a lattice that may be left for a search of a graph to be faster

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spinsim.analysis.tables import Columns, Report, Row, in_columns, unprinted
+from spinsim.analysis.tables import Columns, Report, Row, unprinted
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.solve.result import SolveResult, time_in_words
@@ -21,7 +21,8 @@ def describe(plan: SolvePlan) -> str:
     limits = [goal(s.target, s.time_limit, plan.model)]
     limits += [f"for at most {count(s.sweeps_limit, 'sweep')} of each method"] * (s.sweeps_limit is not None)
     ends = " or ".join(filter(None, limits))
-    return f"Solving {plan.model.name}: {plan.model.size_in_words}, by {s.methods.replace(',', ', ')}, {ends}, on the {where}"
+    names = s.methods.replace(",", ", ")
+    return f"Solving {plan.model.name}: {plan.model.size_in_words}, by {names}, {ends}, on the {where}"
 
 
 def outcome(plan: SolvePlan, result: SolveResult, rate: float | None) -> Report:

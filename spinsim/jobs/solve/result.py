@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,8 @@ class Solved(Outcome):
     """Outcome of a solve run; arrays over methods are in the order of ``SolveResult.methods``.
 
     Energies exclude the constant of the problem. ``bound`` is below all energies, minus infinity where none is known;
-    ``proof`` is the number of a sentence of ``PROOFS``. ``sites`` were searched, the others solved exactly. ``tested`` has the
-    numbers of tested and of feasible states.
+    ``proof`` is the number of a sentence of ``PROOFS``. ``sites`` were searched, the others solved exactly. ``tested``
+    has the numbers of tested and of feasible states.
     """
 
     UNIT: ClassVar[str] = "turn"
@@ -138,7 +138,8 @@ class LowState(NamedTuple):
     Attributes:
         solution: The state in terms of the problem.
         is_feasible: False if the given test refused it.
-        distance: Number of spins that differ from the best state; without fields the fewer of the state and its reverse.
+        distance: Number of spins that differ from the best state; without fields of the state or its reverse, whichever
+            is nearer.
         droplets: Sizes of the connected clusters of these spins, falling.
     """
 

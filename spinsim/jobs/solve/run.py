@@ -20,7 +20,7 @@ from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
-from spinsim.jobs.solve.result import BOUNDED, PROOFS, SolveResult, Solved
+from spinsim.jobs.solve.result import BOUNDED, PROOFS, Solved, SolveResult
 from spinsim.jobs.solve.settings import Solve
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising, read_instance
@@ -209,7 +209,7 @@ class SolveRun(Run):
         for one, clock in zip(self._portfolio.methods, self._portfolio.clocks, strict=True):
             saved |= {f"{one.name}_{name}": array for name, array in one.state().items()}
             saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
-        return saved | self._outcome() | self._best()
+        return {**saved, **self._outcome(), **self._best()}
 
     def ended(self) -> tuple[Arrays, Arrays | None]:
         record = {**self._outcome(), **self._best()}
@@ -221,8 +221,8 @@ class SolveRun(Run):
 
         if saved[f"{GROUP}/tested"][0] and self._plan.feasible is None:
             raise InputError(
-                f"{self._plan.path} holds a search with a test of feasibility, which is no part of the file: continue it "
-                "by the same call of ss.solve"
+                f"{self._plan.path} holds a search with a test of feasibility, which is no part of the file: continue "
+                "it by the same call of ss.solve"
             )
         self._search.restore(saved)
         self._states.restore(of("states_"))
