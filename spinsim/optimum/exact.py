@@ -27,7 +27,7 @@ def ground_state(model: Ising, device: str = "cpu", threads: int | None = None) 
     if found is not None:
         return np.asarray(found.spins)
     if model.sites <= FEW[device]:
-        return lowest_states(model, 1, 0 if device == "cuda" else None, Threads(threads)).spins[0]
+        return np.asarray(lowest_states(model, 1, 0 if device == "cuda" else None, Threads(threads)).spins[0])
     try:
         planar = planar_ground_state(model)
     except InputError:

@@ -150,12 +150,18 @@ def test_distinct_low_states() -> None:
 def test_quality_of_an_answer() -> None:
     from spinsim.jobs.solve.result import time_to_solution
 
-    result = ss.solve(graph(GLASS), sweeps_limit=1000, fix=False)
+    dense = ss.Ising.from_matrix(np.triu(np.random.default_rng(4).normal(size=(80, 80)), 1))
+    result = ss.solve(dense, sweeps_limit=1000)
     quality = result.quality
     assert 1 <= quality.hits <= quality.starts
     assert quality.missed == 1 / quality.hits
     assert "heuristic, no proof" in quality.sentence
+    assert quality.bound is not None
+    assert quality.bound <= result.best.energy
+    assert quality.gap is not None
+    assert 0 < quality.gap < 0.2
     assert quality.time_to_solution.low < quality.time_to_solution.value < quality.time_to_solution.high
     one = time_to_solution(1, 2.0)
     assert one.value == pytest.approx(2 * np.log(100))
-    assert ss.solve(ss.Ising(ss.square(6)), 1.0).quality.sentence.startswith("optimal")
+    assert ss.solve(ss.Ising(ss.square(6)), 1.0).quality.sentence == "optimal: all sites could be fixed"
+    assert ss.solve(graph(GLASS), 5.0).quality.sentence == "optimal: it meets a proven bound"
