@@ -35,7 +35,7 @@ from spinsim.solution import Lowest, solutions
 from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_of_best
 
 Feasible = Callable[[dict[Any, int]], bool]
-_FOR_BOUND: Final = 0.05  # largest part of the time limit for a bound
+_FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
 
