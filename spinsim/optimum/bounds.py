@@ -11,6 +11,7 @@ Three bounds are tried, the best is kept and raised to the next energy that the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from time import perf_counter
 from typing import Final, NamedTuple
 
@@ -49,7 +50,7 @@ def lower_bound(model: Ising, seconds: float, target: float | None = None) -> Bo
         methods.insert(is_sparse, ("semidefinite", semidefinite_bounds))
     for turn, (name, bounds) in enumerate(methods, 1):
         left = seconds - (perf_counter() - began)
-        for found in bounds(pairs, left if turn == len(methods) else left * (1 - _SHARE)):
+        for found in chain([-pairs.size], bounds(pairs, left if turn == len(methods) else left * (1 - _SHARE))):
             if (raised := attainable_from(pairs, found)) > best:
                 best, method = raised, name
             if enough is not None and best >= enough:

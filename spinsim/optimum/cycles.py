@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, vstack
 from spinsim.machine.compiled import kernel, step
 from spinsim.optimum.pairs import Integers, Pairs
 
+MOST_BONDS: Final = 2**18  # beyond, the first program already takes minutes
 _HOP: Final = 1e-4  # cost of a bond, so that of equal cycles the shorter one is found
 _VIOLATED: Final = 1e-3  # by how much, below which cycles are not added
 _PER_MOVE: Final = 0.01  # short cycles are added first, no more than there are bonds
@@ -35,7 +36,7 @@ Array = npt.NDArray[np.float64]
 def cycle_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
     """Yield ever better lower bounds of the energy in quanta, as long as cycles are violated and time is left."""
     end, bonds = perf_counter() + seconds, len(pairs.ends)
-    if not bonds:
+    if not 0 < bonds <= MOST_BONDS:
         return
     walks = _Walks(pairs)
     costs = np.abs(pairs.couplings) / np.abs(pairs.couplings).max()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -18,10 +19,13 @@ Spins = npt.NDArray[np.int8]
 FEW: Final = {"cpu": 30, "cuda": 40}  # sites whose states are all compared in a second or a few
 
 
-def ground_state(model: Ising, device: str = "cpu", threads: int | None = None) -> Spins | None:
+def ground_state(
+    model: Ising, device: str = "cpu", threads: int | None = None, seconds: float = math.inf
+) -> Spins | None:
     """Return a lowest state of a model of one sample, int8 (sites,), or None where none of the exact methods applies.
 
-    Planar graphs are left out where the packages of the extra ``solve`` are not installed.
+    Planar graphs are left out where the packages of the extra ``solve`` are not installed, or where drawing them would
+    take more than ``seconds``.
     """
     found = elimination.lowest(model)
     if found is not None:
@@ -29,7 +33,7 @@ def ground_state(model: Ising, device: str = "cpu", threads: int | None = None) 
     if model.sites <= FEW[device]:
         return np.asarray(lowest_states(model, 1, 0 if device == "cuda" else None, Threads(threads)).spins[0])
     try:
-        planar = planar_ground_state(model)
+        planar = planar_ground_state(model, seconds)
     except InputError:
         return None
     return None if planar is None or not planar.is_proven else np.asarray(planar.spins)

@@ -14,6 +14,7 @@ Otherwise the difference of the two scaled minima bounds how much better another
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,10 +24,11 @@ from scipy.sparse.csgraph import connected_components
 
 from spinsim.errors import InputError
 from spinsim.model.ising import Ising
-from spinsim.optimum.pairs import Integers, Pairs, with_ghost
+from spinsim.optimum.pairs import Integers, Pairs, attainable_from, with_ghost
 
 _BITS: Final = 24  # of whole numbers that PyMatching holds exactly as weights
 _MOST_SEARCHES: Final = 8
+_SECONDS_A_BOND: Final = 3e-4  # of drawing by NetworkX
 Flags = npt.NDArray[np.bool_]
 
 
@@ -43,16 +45,17 @@ class PlanarState(NamedTuple):
         return self.energy == self.bound
 
 
-def planar_ground_state(model: Ising) -> PlanarState | None:
+def planar_ground_state(model: Ising, seconds: float = inf) -> PlanarState | None:
     """Find the lowest state of a model of one sample, or None where its graph is not planar.
 
-    With fields the graph has one more node, to which each site with a field is joined.
+    With fields the graph has one more node, to which each site with a field is joined. Graphs that are no lattices are
+    not tried if NetworkX is expected to take more than ``seconds`` to draw them: 3 s for 10,000 bonds.
 
     Raises:
         InputError: where PyMatching or NetworkX is not installed.
     """
     pairs = with_ghost(model)
-    sides = _sides_of_bonds(pairs, model)
+    sides = _sides_of_bonds(pairs, model, seconds)
     if sides is None:
         return None
     faces, negative = int(sides.max(initial=-1)) + 1, pairs.couplings < 0
@@ -64,10 +67,10 @@ def planar_ground_state(model: Ising) -> PlanarState | None:
     expected = 2 * int(np.abs(pairs.couplings[unsatisfied]).sum()) - pairs.size
     if energy != expected * model.quantum:
         raise AssertionError(f"the matching of {model.name} has energy {expected * model.quantum}, its spins {energy}")
-    return PlanarState(spins, energy, energy - 2 * missing * model.quantum)
+    return PlanarState(spins, energy, attainable_from(pairs, expected - 2 * missing) * model.quantum)
 
 
-def _sides_of_bonds(pairs: Pairs, model: Ising) -> Integers | None:
+def _sides_of_bonds(pairs: Pairs, model: Ising, seconds: float) -> Integers | None:
     """Return the faces on both sides of each bond, (bonds, 2), or None where the graph is not planar."""
     if not len(pairs.ends):
         return pairs.ends
@@ -85,7 +88,7 @@ def _sides_of_bonds(pairs: Pairs, model: Ising) -> Integers | None:
         x, y = (positions[pairs.ends[:, 1]] - positions[pairs.ends[:, 0]]).T
         angles = np.stack([np.arctan2(y, x), np.arctan2(-y, -x)], axis=1).reshape(-1)
     sides = _faces(pairs, angles)  # of a drawing with straight bonds; forests and cycles can be drawn in any order
-    if sides is None:
+    if sides is None and len(pairs.ends) * _SECONDS_A_BOND <= seconds:
         ranks = _ranks_by_networkx(pairs)
         sides = None if ranks is None else _faces(pairs, ranks)
     return sides

@@ -27,7 +27,7 @@ from spinsim.optimum.pairs import Pairs
 
 MOST_NODES: Final = 8192  # whose matrix takes half a gigabyte
 _FLOPS: Final = 2e9  # a second, of a Cholesky factorisation on a slow or busy computer
-_CHANGE: Final = 1e-8  # of the sum of y in a sweep, at which sweeps end
+_CHANGE: Final = 1e-10  # of the sum of y in a sweep, at which sweeps end
 _TOLERANCE: Final = 1e-7  # of the largest eigenvalue
 _RISE_IF_UNKNOWN: Final = 1e-4
 _RESTARTS: Final = 300  # of the search of the largest eigenvalue
@@ -90,7 +90,7 @@ def _proven(matrix: Any, lengths: Array, end: float) -> float | None:
         if trial and perf_counter() + seconds_needed(nodes) > end:
             return None
         diagonal = lengths * (1 + rise)
-        dense = -matrix.toarray(order="F")
+        dense = (-matrix).toarray(order="F")
         dense[np.diag_indices(nodes)] = diagonal
         try:
             cholesky(dense, overwrite_a=True, check_finite=False)

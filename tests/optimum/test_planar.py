@@ -80,6 +80,7 @@ def test_a_listed_lattice_equals_its_lattice() -> None:
     assert state is not None
     assert listed is not None
     assert state.energy == listed.energy
+    assert planar_ground_state(ss.Ising(ss.Graph(144, order[lattice.edges()].astype(np.int32)), couplings), 0) is None
 
 
 def test_other_graphs_are_told() -> None:

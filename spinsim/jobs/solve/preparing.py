@@ -18,6 +18,7 @@ from spinsim.optimum.exact import FEW, ground_state
 from spinsim.optimum.fixing import reduce
 
 Spins = npt.NDArray[np.int8]
+_SOLVED: Final = PROOFS.index(SOLVED)
 _WORTH_A_LATTICE: Final = 0.5  # part of the sites of a lattice that may be left for a search of a graph to be faster
 
 
@@ -34,23 +35,32 @@ class Prepared:
     Args:
         states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have one state each, so
             that several states are all found only if nothing is removed.
+        seconds: Time that drawing a planar graph may take.
     """
 
-    def __init__(self, model: Ising, states: int, device: str, threads: int | None) -> None:
+    def __init__(self, model: Ising, states: int, device: str, threads: int | None, seconds: float) -> None:
         self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         self.known = LowestStates(np.empty(0), np.empty((0, model.sites), np.int8), 0)
         if states == 1:
-            self._fix(device, threads)
+            self._fix(device, threads, seconds)
         elif states and model.sites <= FEW[device]:
             gpu = 0 if device == "cuda" else None
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
-            self.rest, self.proof = None, PROOFS.index(SOLVED)
+            self.rest, self.proof = None, _SOLVED
 
-    def _fix(self, device: str, threads: int | None) -> None:
-        model, reduced = self._model, reduce(self._model)
-        exact = [ground_state(part, device, threads) for part in reduced.parts]
+    def _fix(self, device: str, threads: int | None, seconds: float) -> None:
+        model = self._model
+        if model.lattice is not None and (spins := ground_state(model, device, threads, 0.0)) is not None:
+            self.known, self.rest, self.proof = (
+                LowestStates(model.energy(spins[None])[:1], spins[None], 0),
+                None,
+                _SOLVED,
+            )
+            return  # lattices can be drawn at once, what is left of them cannot
+        reduced = reduce(model)
+        exact = [ground_state(part, device, threads, seconds) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
         remaining = sum(part.sites for part in left)
         if remaining > (_WORTH_A_LATTICE if model.lattice is not None else 1 - 1e-9) * model.sites:
@@ -67,7 +77,7 @@ class Prepared:
         of_rest = 0.0 if self.rest is None else float(self.rest.energy(some[None])[0])
         self.shift = float(model.energy(self.whole(some)[None])[0]) - of_rest
         if self.rest is None:
-            self.proof = PROOFS.index(SOLVED if exact else FIXED)
+            self.proof = _SOLVED if exact else PROOFS.index(FIXED)
 
     def whole(self, spins: Spins) -> Spins:
         """Return the best state of the whole problem with these spins of ``rest``."""

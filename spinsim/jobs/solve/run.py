@@ -35,6 +35,7 @@ from spinsim.solution import Lowest, solutions
 from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_of_best
 
 Feasible = Callable[[dict[Any, int]], bool]
+_TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
 _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
@@ -85,7 +86,9 @@ class SolveRun(Run):
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
-        self._prepared = prepared = Prepared(model, s.states if s.fix else 0, plan.device, run.threads)
+        self._prepared = prepared = Prepared(
+            model, s.states if s.fix else 0, plan.device, run.threads, _TO_DRAW * (s.time_limit or np.inf)
+        )
         self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
