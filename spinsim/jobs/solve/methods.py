@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine import Engine
+from spinsim.engine.moves.houdayer import dimension_of
 from spinsim.engine.moves.move import moves_of_run
 from spinsim.jobs.anneal.run import AnnealPlan, engine_of
 from spinsim.jobs.anneal.settings import Anneal
@@ -39,6 +40,7 @@ Look = Callable[[npt.NDArray[np.float64], Callable[[int], Spins]], bool]
 """Takes the energies of states and a function that returns the spins of one of them; returns True to stop."""
 _FOREVER: Final = 1e12  # seconds: the portfolio decides when a search ends
 _ALWAYS: Final = 2  # groups of copies and tabu searches that do not depend on the machine
+_FLAT: Final = 2.6  # dimension of a graph, as it is estimated, below which Houdayer moves surpass all else
 _COMES_DOWN: Final = 300  # sweeps in which copies on a ladder with Houdayer moves come down from random states
 _DEVNULL: Final = Path(os.devnull)
 
@@ -197,13 +199,14 @@ class Tempering(Method):
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
         super().__init__(model, place, look, on_updates)
-        given = place.settings(1) | ({"groups": _ALWAYS} if place.is_fixed else {})
+        given = place.settings(1) | {"houdayer": "auto"} | ({"groups": _ALWAYS} if place.is_fixed else {})
         config = TemperPlan.filled_in(config_of_call(Temper, model, given), model, place.sized_for)
         self._plan = plan = TemperPlan(config, model, place.device, _DEVNULL, {})
         self._ladder, _, _ = plan.ladder(NEVER, SILENT, None)
         self._moves = moves_of_run((), config.temper.moves, "ss.temper")
         self._restarts = Restarts(config.temper.restart_after or 0, 1)
-        self.patience = _COMES_DOWN if self._moves else 0  # Houdayer moves are the only ones it ever has
+        is_flat = bool(self._moves) and model.once(dimension_of) < _FLAT  # Houdayer moves are all that it ever has
+        self.patience = _COMES_DOWN if is_flat else 0
         self._begin()
 
     def _begin(self) -> None:
