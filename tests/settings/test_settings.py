@@ -114,7 +114,7 @@ FILLED_IN = {
     "multicanonical": set(),
 }
 """Settings that mean more where they are given than where they are left out, even at their default."""
-ARGUMENTS = {"model", "on_updates", "on_rows", "progress"}
+ARGUMENTS = {"model", "on_updates", "on_rows", "progress", "until_equilibrated"}
 
 
 def entries(call) -> dict[str, str]:

@@ -417,6 +417,7 @@ def temper(
     solution: str | os.PathLike[str] | None = None,
     gpus: str | None = None,
     save_configurations: int = 0,
+    until_equilibrated: bool = False,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
 
@@ -492,10 +493,13 @@ def temper(
             default one for each process.
         save_configurations: Measurements between configurations that are saved (up to 10^12), one
             bit per spin; 0 saves none.
+        until_equilibrated: True extends the slow samples of the finished run alone, as
+            ``resume(out, slow_samples=True)`` does, until none is slow. There is no limit but
+            Ctrl-C; the same call completes what was interrupted. Needs ``out``.
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and the acceptance
-        rates of exchanges.
+        rates of exchanges. With ``until_equilibrated`` each sample is from its longest run.
 
     Raises:
         InputError: for bad temperatures, numbers out of range, too little memory, and if the file
