@@ -162,13 +162,9 @@ class Table:
         if self._as_json:
             from spinsim import __version__
 
-            about = {"command": _command(), "machine": self._machine, "date": date.today().isoformat()}
+            command = " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
+            about = {"command": command, "machine": self._machine, "date": date.today().isoformat()}
             say_json({**about, "spinsim": __version__, "repeats": self._repeats, "rows": self._rows})
-
-
-def _command() -> str:
-    """The command as typed, without the flag ``--json``."""
-    return " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
 
 
 @flags.taking(_OF_MACHINE)
@@ -422,15 +418,7 @@ def gemm(
         say(plot)
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "transfer": transfer,
-    "solve": solve,
-    "metropolis": metropolis,
-    "temper": temper,
-    "jobs": jobs,
-    "scaling": scaling,
-    "gemm": gemm,
-}
+_COMMANDS = {one.__name__: one for one in (transfer, solve, metropolis, temper, jobs, scaling, gemm)}
 bench = typer.Typer(cls=flags.group_of(_COMMANDS), help="Rates on this machine.", rich_markup_mode=None)
 
 

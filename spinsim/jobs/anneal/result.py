@@ -91,12 +91,9 @@ STATES: Final = f"{MEASUREMENTS}/best_states"  # path of the lowest states of al
 
 def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict[str, npt.NDArray[Any]]:
     """Arrays with a row for each anneal, by the names of series; ``shape`` is (samples, replicas)."""
-    each: dict[str, npt.NDArray[Any]] = {}
-    for k, series in enumerate(OF_ANNEALS):
-        each[series.name] = np.empty((len(anneals), *shape[: len(series.axes) - 1]), series.dtype)
-        for row, values in enumerate(anneals):
-            each[series.name][row] = values[k]
-    return each
+    columns = zip(*anneals, strict=True) if anneals else [()] * len(OF_ANNEALS)
+    each = zip(OF_ANNEALS, columns, strict=True)
+    return {s.name: np.array(c, s.dtype).reshape(len(anneals), *shape[: len(s.axes) - 1]) for s, c in each}
 
 
 _OF_REPLICAS: Final = STEP, *REPLICAS

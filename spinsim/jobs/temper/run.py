@@ -46,6 +46,7 @@ from spinsim.run.search import GROUP, Restarts, Search, Searched, search_group, 
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.config import Tables
 from spinsim.settings.shared import AUTO
 from spinsim.solution import Lowest
 from spinsim.store.contents import MEASUREMENTS, Arrays
@@ -278,10 +279,6 @@ class TemperSearch(ReplicaRun):
 def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Replace the first rows of ``every`` by ``first``; return a number unchanged."""
     return np.concatenate([first, every[len(first) :]]) if first.ndim else first
-
-
-Tables = dict[str, dict[str, Any]]
-"""A configuration as stored in a file, by tables and settings; empty without a begun file."""
 
 
 class TemperPlan(LadderPlan[Temper]):
