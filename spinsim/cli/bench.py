@@ -401,7 +401,7 @@ def gemm(
     def show(rate: Rate) -> None:
         share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:.1f}%"
         rates = f"{1e3 * rate.seconds:.3f}", f"{rate.teraflops:.2f}", f"{100 * rate.of_library:.1f}%", share
-        say(row(rate.name, rate.case, *rates, f"{rate.moved / 1e9:.1f}", f"{rate.terabytes:.2f}"))
+        say(row(rate.name, rate.case, *rates, f"{rate.moved / 1e9:.1f}", f"{rate.moved / rate.seconds / 1e12:.2f}"))
 
     say(f"{machine('cuda', None)}; median of {repeats} calls")
     say(row("kernel", "case", "ms", "TFLOP/s", "cuBLAS", "peak", "GB", "TB/s"))

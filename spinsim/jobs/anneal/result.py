@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.runs import Annealed
+from spinsim.analysis.runs import Annealed, Array
 from spinsim.analysis.tables import lowest_in_words
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.errors import MissingError
@@ -30,8 +30,6 @@ from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of
 from spinsim.store.models import as_shown, best_in
-
-Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"  # the group of the anneals of a search
 OF_ANNEALS: Final = (
