@@ -353,7 +353,7 @@ class CpuEngine(Engine):
             rooms.rotate(-1)
             return rooms[-1]
         keep, spins = self._state.keep() if is_fetched or reduction is None else (None, self.spins)
-        room = self._measuring.begin(tempering, wanted, spins, keep)
+        room = self._measuring.begin(tempering.ladder, tempering.exchange, wanted, spins, keep)
         if reduction is not None:
             rooms.append(room)
         return room
