@@ -321,9 +321,8 @@ class CpuEngine(Engine):
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
         present, how = self._state.words_of(whole), (reduction is not None, is_read)
         succession = self._successions.room(tempering, wanted, count, present, self._kept.reading, *how)
-        times, room = (tempering.round, rounds, sweeps), succession.room
-        kept = count, succession.words, room.measurement.exchange
-        self._kept.temper(tempering, times, self.half_sweep, whole, kept)
+        room, kept = succession.room, (count, succession.words, succession.room.measurement.exchange)
+        self._kept.temper(tempering, (tempering.round, rounds, sweeps), self.half_sweep, whole, kept)
         counts = self._kept.counts(succession.words)
         self._measuring.measure(room, counts, slice(0, count * samples), succession.words)
         if isinstance(reduction, HostReduction):
