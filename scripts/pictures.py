@@ -27,15 +27,22 @@ ROOT: Final = Path(__file__).parents[1]
 IMAGES: Final = ROOT / "docs/images"
 MADE: Final = IMAGES / "made"
 OPTIONS: Final = {
+    "coherence": "--full",
+    "continuous_time": "--full",
     "critical_coupling": "--sizes 16,32,64,128,256 --spins 30 --seconds 80",
     "critical_field": "--full",
     "dynamic_exponent": "--sizes 32,64,128,256,512,1024 --moves 20000 --spins 26",
     "ground_states": "--sizes 20,30,40,60,80,100 --samples 100 --sweeps 50000",
     "houdayer": "--size 10 --samples 64 --sweeps 2400000 --measure-every 1000",
+    "houdayer_large": "--size 16 --samples 16 --sweeps 300000 --measure-every 1000",
+    "nishimori": "--full",
+    "nishimori_cubic": "--full --cubic",
     "quantum_glass_transition": "--full",
     "spin_glass_transition": "--full",
 }
 """Of examples whose picture is that of a longer run than the default; all of these need a GPU."""
+VARIANTS: Final = {"houdayer_large": "houdayer", "nishimori_cubic": "nishimori"}
+"""Examples of pictures that are not named after theirs."""
 COMMANDS: Final = {
     "overlaps": r"""
         spinsim temper --lattice cubic --size 4 --couplings pm-j --samples 16 \
@@ -55,7 +62,7 @@ COMMANDS: Final = {
 }  # fmt: skip
 """Of pictures that the program itself draws."""
 EXAMPLES: Final = tuple(sorted(path.stem for path in (ROOT / "examples").glob("*.py")))
-NAMES: Final = (*EXAMPLES, *COMMANDS)
+NAMES: Final = (*EXAMPLES, *VARIANTS, *COMMANDS)
 
 
 def digest(content: bytes) -> str:
@@ -63,11 +70,16 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
+def example(name: str) -> str:
+    """Name of the example of a picture."""
+    return VARIANTS.get(name, name)
+
+
 def source(name: str) -> str:
     """Digest of what makes a picture: the lines of its example without its docstring and comments, or its commands."""
     if name in COMMANDS:
         return digest(command(name).encode())
-    text = (ROOT / "examples" / f"{name}.py").read_text()
+    text = (ROOT / "examples" / f"{example(name)}.py").read_text()
     end = ast.parse(text).body[0].end_lineno
     lines = [line.rstrip() for line in text.splitlines()[end:] if not line.lstrip().startswith("#")]
     return digest("\n".join([*filter(None, lines), OPTIONS.get(name, "")]).encode())
@@ -97,7 +109,7 @@ def command(name: str) -> str:
     """The command of a picture, as a page gives it."""
     if name in COMMANDS:
         return "\n".join(line.strip() for line in re.sub(r"\\\n\s*", "", COMMANDS[name]).strip().splitlines())
-    return f"python examples/{name}.py {OPTIONS.get(name, '')}".strip()
+    return f"python examples/{example(name)}.py {OPTIONS.get(name, '')}".strip()
 
 
 def make(name: str) -> None:
@@ -112,7 +124,7 @@ def make(name: str) -> None:
         if name in COMMANDS:
             line = command(name).replace("spinsim ", f"{shlex.quote(sys.executable)} -m spinsim ")
         else:
-            line = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'examples' / name))}.py"
+            line = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'examples' / example(name)))}.py"
             line += f" {OPTIONS.get(name, '')} --figure {shlex.quote(str(target))}"
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         told = subprocess.run(  # noqa: S603  (commands of this file)

@@ -22,6 +22,7 @@ RESULTS: Final = ROOT / "docs/benchmarks/results"
 PAGES: Final = (
     "README.md", "docs/benchmarks/index.md", "docs/benchmarks/performance.md", "docs/benchmarks/scaling.md",
     "paper/paper.md", "docs/validation/index.md", "docs/validation/spin_glass.md", "docs/validation/clusters.md",
+    "docs/validation/nishimori.md", "docs/validation/out_of_equilibrium.md", "docs/validation/quantum_glass.md",
     "docs/theory/clusters.md", "docs/theory/quantum.md", "docs/theory/gemm.md",
 )  # fmt: skip
 TABLE: Final = re.compile(
@@ -264,8 +265,8 @@ def products() -> str:
 
 
 OUTPUTS: Final = (
-    "critical_coupling", "critical_field", "dynamic_exponent", "ground_states", "houdayer", "quantum_glass_transition",
-    "spin_glass_transition",
+    "coherence", "continuous_time", "critical_coupling", "critical_field", "dynamic_exponent", "ground_states",
+    "houdayer", "houdayer_large", "nishimori", "nishimori_cubic", "quantum_glass_transition", "spin_glass_transition",
 )  # fmt: skip
 """Examples whose output stands in a page."""
 TABLES: Final[dict[str, Callable[[], str]]] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from harness import run
 
 import spinsim as ss
 from spinsim.analysis.scaling.collapse import fit_collapse
-from spinsim.analysis.scaling.curves import Points, Size
+from spinsim.analysis.scaling.curves import Points, Size, side_of
 from spinsim.analysis.scaling.peaks import peak_of
 
 CRITICAL, NU, POWER = 1.1, 1.5, 1.75
@@ -173,6 +174,11 @@ def test_a_covariance_that_was_estimated_widens_errors() -> None:
 def test_points_that_cannot_collapse(change, words: str) -> None:
     with pytest.raises(ss.InputError, match=words):
         fit_collapse(change(made(3, 0.0)))
+
+
+@pytest.mark.parametrize("lattice", [ss.square(12), ss.cubic(4), ss.cubic(10), ss.hypercubic(6, 6, 6, 6)])
+def test_no_size_is_below_its_own_side(lattice: ss.Lattice) -> None:
+    assert side_of(cast("Any", SimpleNamespace(model=ss.Ising(lattice)))) == lattice.shape[0]
 
 
 @pytest.fixture(scope="module")

@@ -176,7 +176,7 @@ def sizes_of(runs: Iterable[Run] | Iterable[Size], smallest: float = 0) -> list[
             raise InputError(f"{count(len(sizes), 'size')} cannot be compared: give two sizes or more")
         return sizes
     results = sorted((as_result(one) for one in given), key=lambda result: sites_of_space(result.model))
-    kept = [result for result in results if _side(result) >= smallest]
+    kept = [result for result in results if side_of(result) >= smallest]
     check_sizes(kept)
     return [size_of(result) for result in kept]
 
@@ -260,7 +260,7 @@ def size_of(result: Tempered, seed: int = 0) -> Size:
     x, rows = result.axis.values, resampled(result, RESAMPLES, seed=seed * _MOST_SITES + sites_of_space(result.model))
     rising = np.argsort(x)
     curves = {name: of[:, rising] for name, of in rows.items()}
-    return Size(_side(result), x[rising], curves, _entries(result), result, result.axis.symbol)
+    return Size(side_of(result), x[rising], curves, _entries(result), result, result.axis.symbol)
 
 
 def _entries(result: Tempered) -> dict[str, int]:
@@ -284,9 +284,9 @@ def is_dimensionless(name: str) -> bool:
     return any(name in names for names in CROSSING.values())
 
 
-def _side(result: Tempered) -> float:
+def side_of(result: Tempered) -> float:
     """L, the side of the lattice; of other models the root of the number of sites that a cube of them has."""
     lattice = in_space(result.model)
     if lattice is None:
         raise InputError(f"{result.model.name} has no lattice: scaling needs a side L")
-    return float(sites_of_space(result.model) ** (1 / lattice.dimension))
+    return round(float(sites_of_space(result.model) ** (1 / lattice.dimension)), 9)  # a cube root of 64 is not quite 4
