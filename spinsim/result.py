@@ -73,7 +73,8 @@ class Result(Described):
         return text_attributes(self.record)
 
     def __repr__(self) -> str:
-        words = [_short(said) if name == "verdict" else said for name, said in self._findings.items()]
+        found = self._findings.items()  # a verdict without its reasons, such as "verdict: in equilibrium"
+        words = [f"verdict: {re.split('[:,;]', said)[0]}" if name == "verdict" else said for name, said in found]
         findings = f":\n  {'; '.join(words)}" if words else ""
         return f"{type(self).__name__}({', '.join(self._facts.values())}{findings})"
 
@@ -256,11 +257,6 @@ def seeds_of(config: Mapping[str, Any]) -> tuple[int | None, int | None]:
     run, model = (config.get(table) or {} for table in ("run", "model"))
     is_random = model.get("couplings") in RANDOM_KINDS or model.get("dilution") or model.get("random_field")
     return run.get("seed"), model.get("disorder_seed") if is_random else None
-
-
-def _short(verdict: str) -> str:
-    """Return a verdict without its reasons, such as "verdict: in equilibrium"."""
-    return f"verdict: {re.split('[:,;]', verdict)[0]}"
 
 
 @public

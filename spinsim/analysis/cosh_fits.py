@@ -17,12 +17,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import fdtrc
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from spinsim.analysis.runs import Array, Bools, Integers
 
 _ACCEPTED: Final = 0.1  # probability of a chi^2 at least as large, from which on a window is accepted
 _CLEAR: Final = 4.0  # errors that C(t) must exceed at all times of a fit

@@ -220,7 +220,7 @@ def correlation_in_time(result: Tempered, parity: str = "odd") -> InTimeCurve:
     return InTimeCurve(times, of_samples.mean(axis=0), error, trusted)
 
 
-def gaps(result: Tempered, parity: str = "odd") -> Gaps:
+def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
     """Fit levels c cosh(gap (slices / 2 - t)) to C(t) of each sample at each place of the ladder.
 
     C(t) of the operator that shows the lowest level best is fitted with one level. C(t) of spins or products of
@@ -232,20 +232,13 @@ def gaps(result: Tempered, parity: str = "odd") -> Gaps:
 
     Where beta times the odd gap is below ``LEAST``, or no odd gap is known, there is no gap of either parity.
     """
-    if parity == "odd":
-        return _fitted(result, parity)
-    even = _correlated(result, parity, range(samples_in(result)))  # first refuses runs without even C(t)
-    return _fitted(result, parity, _fitted(result, "odd"), even)
-
-
-def gaps_by_parity(result: Tempered) -> dict[str, Gaps]:
     odd = _fitted(result, "odd")
     return {"odd": odd, "even": _fitted(result, "even", odd)} if has_even(result) else {"odd": odd}
 
 
-def _fitted(result: Tempered, parity: str, odd: Gaps | None = None, correlated: _Correlated | None = None) -> Gaps:
+def _fitted(result: Tempered, parity: str, odd: Gaps | None = None) -> Gaps:
     """Return the gaps of a parity; even parity needs the gaps of odd parity, ``odd``."""
-    correlated = correlated or _correlated(result, parity, range(samples_in(result)))
+    correlated = _correlated(result, parity, range(samples_in(result)))
     slices, shape = result.model.graph.slices, correlated.mean.shape[:2]
     of_places = {name: values.reshape(shape) for name, values in vars(_fits(correlated, slices)).items()}
     gap, bound = of_places["gap"], np.full(shape, np.nan)

@@ -40,10 +40,6 @@ class Rate:
     def teraflops(self) -> float:  # 10^12 operations a second
         return self.operations / self.seconds / 1e12
 
-    @property
-    def terabytes(self) -> float:  # 10^12 bytes a second
-        return self.moved / self.seconds / 1e12
-
 
 def seconds_of(calls: Sequence[Callable[[], object]], repeats: int) -> list[float]:
     """Median time on the GPU of each of several calls, which alternate, since the clock falls when a chip gets hot."""

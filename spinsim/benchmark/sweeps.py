@@ -72,16 +72,13 @@ SWEEPS: Final = {"cpu": _CPU_SWEEPS, "cuda": _CUDA_SWEEPS}
 
 def _alone(squares: tuple[int, ...], cubes: tuple[int, ...]) -> tuple[Case, ...]:
     """Cases of one replica: ferromagnets in two dimensions and glasses in three, of the sides given."""
-    in_plane = (Case(f"2D ferromagnet, L = {n}", partial(_ferromagnet, n), (*_CRITICAL, 1)) for n in squares)
-    return *in_plane, *(Case(f"3D +-J, L = {n}", partial(_glass, n), (1.1, 1.1, 1)) for n in cubes)
-
-
-def _ferromagnet(side: int) -> Ising:
-    return Ising(square(side))
-
-
-def _glass(side: int) -> Ising:
-    return EdwardsAnderson(cubic(side))
+    in_plane = (
+        Case(f"2D ferromagnet, L = {n}", partial(lambda side: Ising(square(side)), n), (*_CRITICAL, 1)) for n in squares
+    )
+    in_space = (
+        Case(f"3D +-J, L = {n}", partial(lambda side: EdwardsAnderson(cubic(side)), n), (1.1, 1.1, 1)) for n in cubes
+    )
+    return *in_plane, *in_space
 
 
 ONE_LATTICE: Final = {

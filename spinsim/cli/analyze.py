@@ -143,7 +143,10 @@ def analyze(
         tell(_analyses(what, names, results) if what else [_scaling(results, along, at)], as_json)
         return
     if reweight:
-        reweightings = [_reweighted(result, reweight) for result in results]
+        from spinsim.analysis.reweighted import reweighted
+        from spinsim.inputs.numbers import read_grid
+
+        reweightings = [reweighted(result, read_grid("reweight", reweight)) for result in results]
         reports = [_report_of(*run, choose, _THERMAL) for run in zip(names, results, reweightings, strict=True)]
         tables = [_reweighted_columns(one) for one in reweightings]
     else:
@@ -256,13 +259,6 @@ def _differences(result: Any) -> str:
 
     pool = pool_of(result)
     return "" if pool is None else pool.difference
-
-
-def _reweighted(result: Tempered, grid: str) -> Reweighting:
-    from spinsim.analysis.reweighted import reweighted
-    from spinsim.inputs.numbers import read_grid
-
-    return reweighted(result, read_grid("reweight", grid))
 
 
 def _reweighted_columns(averages: Reweighting) -> Columns:

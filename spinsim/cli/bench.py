@@ -162,13 +162,9 @@ class Table:
         if self._as_json:
             from spinsim import __version__
 
-            about = {"command": _command(), "machine": self._machine, "date": date.today().isoformat()}
+            command = " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
+            about = {"command": command, "machine": self._machine, "date": date.today().isoformat()}
             say_json({**about, "spinsim": __version__, "repeats": self._repeats, "rows": self._rows})
-
-
-def _command() -> str:
-    """The command as typed, without the flag ``--json``."""
-    return " ".join(["spinsim", *(word for word in sys.argv[1:] if word != "--json")])
 
 
 @flags.taking(_OF_MACHINE)
@@ -406,7 +402,7 @@ def gemm(
     def show(rate: Rate) -> None:
         share = "" if rate.of_peak is None or not rate.operations else f"{100 * rate.of_peak:.1f}%"
         rates = f"{1e3 * rate.seconds:.3f}", f"{rate.teraflops:.2f}", f"{100 * rate.of_library:.1f}%", share
-        say(row(rate.name, rate.case, *rates, f"{rate.moved / 1e9:.1f}", f"{rate.terabytes:.2f}"))
+        say(row(rate.name, rate.case, *rates, f"{rate.moved / 1e9:.1f}", f"{rate.moved / rate.seconds / 1e12:.2f}"))
 
     say(f"{machine('cuda', None)}; median of {repeats} calls")
     say(row("kernel", "case", "ms", "TFLOP/s", "cuBLAS", "peak", "GB", "TB/s"))
@@ -423,15 +419,7 @@ def gemm(
         say(plot)
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "transfer": transfer,
-    "solve": solve,
-    "metropolis": metropolis,
-    "temper": temper,
-    "jobs": jobs,
-    "scaling": scaling,
-    "gemm": gemm,
-}
+_COMMANDS = {one.__name__: one for one in (transfer, solve, metropolis, temper, jobs, scaling, gemm)}
 bench = typer.Typer(cls=flags.group_of(_COMMANDS), help="Rates on this machine.", rich_markup_mode=None)
 
 

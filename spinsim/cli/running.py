@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 def command_of(job: Job) -> Callable[..., None]:
     """Return the command that runs a job: its flags are the job's settings, --config, --quiet, --json and so on."""
 
-    @flags.taking(lambda: {name: one for name, (_, one) in flags.places_of(job.config).items()})
+    @flags.taking(lambda: {name: one for name, (_, one) in flags.places_of(job.config).items()} | _further(job))
     def run(
         given: flags.Given,
         config: flags.ConfigFile = None,
@@ -53,7 +54,9 @@ def command_of(job: Job) -> Callable[..., None]:
             from spinsim.cuda.device import wake
 
             wake()  # runs while modules are loaded
-        places = flags.places_of(job.config)
+        goes_on, places = given.pop("until_equilibrated", False), flags.places_of(job.config)
+        if goes_on and as_json:
+            raise InputError("--until-equilibrated prints a summary of each run: leave --json out")
         tables: dict[str, dict[str, Any]] = {name: {} for name in tables_of(job.config)}
         for name, value in given.items():
             table, one = places[name]
@@ -61,13 +64,27 @@ def command_of(job: Job) -> Callable[..., None]:
         below = read_toml(config, job.config, [each.config for each in all_jobs()]) if config else {}
         with compiling_told(silent=quiet or as_json):
             plan = job.plan(build_config(job.config, below, tables, begun=tables_of_file))
+            following: Iterable[Plan[Any]] = ()
+            if goes_on:
+                from spinsim.run.alone import plans_until_equilibrated
+
+                following = plans_until_equilibrated(plan)
             if dry_run:
                 say_estimate(plan, as_json)
-            else:
-                carry_out(plan, quiet, as_json)
+                return
+            for one in chain([plan], following):
+                carry_out(one, quiet, as_json)
 
     run.__name__, run.__doc__ = job.name, inspect.cleandoc(job.about)
     return run
+
+
+def _further(job: Job) -> dict[str, Setting]:
+    """Switches of a job's command that are no settings."""
+    from spinsim.settings.setting import Setting
+
+    name, words = "until_equilibrated", "Then extend the slow samples alone until none is slow, or Ctrl-C ends it"
+    return {name: Setting(words, default=False, kind=bool, name=name)} if job.has_slow_samples else {}
 
 
 def say_estimate(plan: Plan[Any], as_json: bool) -> None:
@@ -143,15 +160,12 @@ def watch_of(progress: Bar, silent: bool) -> Watch:
     return Watch(begin, advance, partial(say, err=True), progress.watch_parts, progress.note, told)
 
 
-_OF_RUN: Final = ("device", "gpus", "threads", "checkpoint_every")
-
-
 def of_run() -> dict[str, Setting]:
     """Settings of ``[run]`` that a command may change in a file of settings or a run; omitted ones stay unchanged."""
     from spinsim.settings.setting import settings_of
-    from spinsim.settings.shared import RunSettings
+    from spinsim.settings.shared import OF_MACHINE, RunSettings
 
-    return {name: replace(settings_of(RunSettings)[name], default=None, shown="unchanged") for name in _OF_RUN}
+    return {name: replace(settings_of(RunSettings)[name], default=None, shown="unchanged") for name in OF_MACHINE}
 
 
 def _resumable() -> dict[str, Setting]:
@@ -192,10 +206,11 @@ def resume(
     from spinsim.run.alone import plans_of_slow
     from spinsim.run.plan import plan_resume
     from spinsim.run.progress import compiling_told
+    from spinsim.settings.shared import OF_MACHINE
 
     if verbose:
         log_events()
-    run = {name: given[name] for name in _OF_RUN}
+    run = {name: given[name] for name in OF_MACHINE}
     changes = {name: value for name, value in given.items() if name not in run}
     with compiling_told(silent=quiet or as_json):
         if slow_samples and (drop_added or as_json or any(v is not None for k, v in changes.items() if k != "sweeps")):

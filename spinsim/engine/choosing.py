@@ -42,21 +42,13 @@ def choose_packing(model: Ising, replicas: int = USUAL) -> Packing:
 
 
 def check_memory(sizes: Sizes, replicas: int, update: Update | None = None) -> None:
-    """Refuse a run that exceeds the host's memory. The model need not be built yet.
-
-    Raises:
-        InputError: with the bytes needed and the bytes available.
-    """
+    """Refuse a run that exceeds the host's memory. The model need not be built yet."""
     run = f"a run of {sizes.sites} sites x {sizes.samples} samples x {replicas} replicas"
     require((update or choose(sizes, replicas)).needed_bytes(sizes, replicas), run)
 
 
 def check_run(model: Ising, replicas: int, sweeps: int, colours: int) -> None:
-    """Refuse replica counts and run lengths that exceed the random counters.
-
-    Raises:
-        InputError: if ``replicas`` is no whole number from 1, or for the count that is too large, which it names.
-    """
+    """Refuse replicas that are no whole number from 1, and counts and run lengths that exceed the random counters."""
     if not isinstance(replicas, int | np.integer) or replicas < 1:
         raise InputError(f"{replicas} replicas cannot be simulated: give a whole number, at least 1")
     sizes = ModelSizes(model)

@@ -106,12 +106,18 @@ class CpuSweeper(ABC):
         self.set_places(tempering.ladder, tempering.exchange.place)
 
 
+# number of times that rounds are done, and the arrays into which the state and the exchanges are copied after each time
+Kept = tuple[int, Words, Exchange]
+
+
+def nothing_kept(state: Words, tempering: CpuTempering) -> Kept:
+    return 1, state[:0], Exchange._make(array[:0] for array in tempering.exchange)
+
+
 class KeptWords(NamedTuple):
     """Functions that keep states, and that count and read the kept states."""
 
-    # does the rounds of all samples ``count`` times. After each time it copies the state and the exchanges into arrays,
-    # first time first: (tempering, times, half_sweep, count, words, exchanges)
-    temper: Callable[[CpuTempering, Times, int, int, Words, Exchange], None]
+    temper: Callable[[CpuTempering, Times, int, slice, Kept], None]  # does the rounds of all samples several times
     counts: Callable[[Words], Counts]  # takes words of all samples, for one or several consecutive states
     reading: Callable[[Words], Spins]  # takes words of all samples
 
@@ -315,8 +321,8 @@ class CpuEngine(Engine):
         tempering, samples, whole = self._on_ladder(), self.model.samples, slice(0, self.model.samples)
         present, how = self._state.words_of(whole), (reduction is not None, is_read)
         succession = self._successions.room(tempering, wanted, count, present, self._kept.reading, *how)
-        times, room = (tempering.round, rounds, sweeps), succession.room
-        self._kept.temper(tempering, times, self.half_sweep, count, succession.words, room.measurement.exchange)
+        room, kept = succession.room, (count, succession.words, succession.room.measurement.exchange)
+        self._kept.temper(tempering, (tempering.round, rounds, sweeps), self.half_sweep, whole, kept)
         counts = self._kept.counts(succession.words)
         self._measuring.measure(room, counts, slice(0, count * samples), succession.words)
         if isinstance(reduction, HostReduction):
@@ -346,7 +352,7 @@ class CpuEngine(Engine):
             rooms.rotate(-1)
             return rooms[-1]
         keep, spins = self._state.keep() if is_fetched or reduction is None else (None, self.spins)
-        room = self._measuring.begin(tempering, wanted, spins, keep)
+        room = self._measuring.begin(tempering.ladder, tempering.exchange, wanted, spins, keep)
         if reduction is not None:
             rooms.append(room)
         return room

@@ -65,31 +65,23 @@ def _is_truth(value: Any) -> bool:
     return type(value) not in (float, int) and isinstance(plain(value), bool)
 
 
-def _of(*kinds: type) -> Callable[[Any], Any]:
+def _where(holds: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a check that returns a value for which ``holds`` is true."""
+
     def check(value: Any) -> Any:
-        if not isinstance(value, kinds):
+        if not holds(value):
             raise TypeError
         return value
 
     return check
 
 
-def _path(value: Any) -> Any:
-    if not isinstance(value, os.PathLike) or not isinstance(os.fspath(value), str):
-        raise TypeError
-    return value
+def _of(*kinds: type) -> Callable[[Any], Any]:
+    return _where(lambda value: isinstance(value, kinds))
 
 
-def _function(value: Any) -> Any:
-    if not callable(value):
-        raise TypeError
-    return value
-
-
-def _several(values: Any) -> Any:
-    if isinstance(values, str | bytes) or not iter(values):
-        raise TypeError
-    return values
+_several = _where(lambda values: not isinstance(values, str | bytes) and iter(values))
+_path = _where(lambda value: isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
 
 
 class _Type(NamedTuple):
@@ -109,7 +101,7 @@ _TYPES: Final = {
     "None": _Type(_of(type(None)), "", (type(None),)),
     "ArrayLike": _Type(_numbers, "a number or an array of numbers"),
     "PathLike": _Type(_path, "a path"),
-    "Callable": _Type(_function, "a function"),
+    "Callable": _Type(_where(callable), "a function"),
     "Mapping": _Type(_of(Mapping), "a dict"),
     "Sequence": _Type(_several, "a list"),
     "Iterable[str]": _Type(lambda values: [_of(str)(one) for one in _several(values)], "a list of strings"),

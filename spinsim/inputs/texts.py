@@ -134,6 +134,7 @@ def check_gpus(gpus: str) -> None:
 
 
 _SURE: Final = 0.75  # similarity above which one name counts as a misspelling of the other
+_OF_LADDER: Final = "temperatures temperature t_start t_stop reweight"
 _WISHES: Final = {
     wish: names.split()
     for wishes, names in (
@@ -143,16 +144,10 @@ _WISHES: Final = {
         ("disorder", "couplings disorder_seed"),
         ("p", "bond_fraction"),
         ("h magnetic_field", "field"),
-        (
-            "t temp temps temperature temperatures temperature_schedule",
-            "temperatures temperature t_start t_stop reweight",
-        ),
-        ("tmin tmax t_min t_max t_range beta_range", "temperatures temperature t_start t_stop reweight"),
-        ("beta", "beta temperatures temperature t_start t_stop reweight"),
-        (
-            "betas beta_schedule inverse_temperature beta_min beta_max",
-            "temperatures temperature t_start t_stop reweight",
-        ),
+        ("t temp temps temperature temperatures temperature_schedule", _OF_LADDER),
+        ("tmin tmax t_min t_max t_range beta_range", _OF_LADDER),
+        ("beta", f"beta {_OF_LADDER}"),
+        ("betas beta_schedule inverse_temperature beta_min beta_max", _OF_LADDER),
         ("beta_schedule_type schedule_type", "schedule"),
         ("gamma transverse_field", "gamma gamma_start gamma_stop"),
         ("l n length side sites size", "size width"),

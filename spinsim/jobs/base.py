@@ -76,6 +76,7 @@ class Job:
     about: ClassVar[str]  # text for ``--help``: a sentence about the command, and more
     resumable: ClassVar[Mapping[str, str]] = {}
     """Settings of the job that ``resume`` may change, with help texts; an empty text keeps the usual one."""
+    has_slow_samples: ClassVar[bool] = False  # True if its command can go on with the slow samples of a finished run
     counts_rows: ClassVar[bool] = False  # True if the progress of a run is counted in rows of the file
     figures: ClassVar[FigureSet] = FigureSet()  # figures of one file
     figures_of_several: ClassVar[FigureSet] = FigureSet()  # figures of several files together

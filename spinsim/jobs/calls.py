@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from spinsim.jobs import job_of
 from spinsim.model.ising import Ising, check_model
 from spinsim.pooling import pool
 from spinsim.result import Result, load
-from spinsim.run.alone import plans_of_slow
+from spinsim.run.alone import plans_of_slow, plans_until_equilibrated
 from spinsim.run.execute import in_memory, to_file
 from spinsim.run.identity import tables_of_file
 from spinsim.run.own_observables import text_of_measure
@@ -43,7 +44,7 @@ Tables = dict[str, dict[str, Any]]
 Check = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 Given = dict[str, Any]
 _NO_FILE: Final = Path(os.devnull)
-_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "feasible"}  # arguments that are no settings
+_NO_SETTINGS: Final = {"model", "on_updates", "on_rows", "progress", "until_equilibrated", "feasible"}  # but arguments
 
 
 @public
@@ -159,8 +160,14 @@ def run_of_call(
     path = Path(config.run.out) if config.run.out else _NO_FILE
     attributes: Any = partial(provenance, config, model, tuple(sys.argv))
     plan = plan_type(config, model, where, path, attributes, **own)
-    on_done = given.get("on_rows") or given.get("on_updates")
-    return carried_out(plan, given.get("out"), bool(given.get("progress")), on_done)
+    following: Iterable[Plan[Any]] = ()
+    if given.get("until_equilibrated"):
+        if not config.run.out:
+            raise InputError("until_equilibrated=True extends samples in files beside that of the run: give out")
+        following = plans_until_equilibrated(plan)
+    how = given.get("out"), bool(given.get("progress")), given.get("on_rows") or given.get("on_updates")
+    result, *others = [carried_out(one, *how) for one in chain([plan], following)]
+    return pool([result, *others]) if others else result
 
 
 def config_of_call(job: type[AnyConfig], model: Ising, given: Given, **checks: Check) -> AnyConfig:

@@ -19,7 +19,7 @@ from spinsim.jobs import job_of
 from spinsim.machine.files import is_locked
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
-from spinsim.pooling import Pool, pool_of
+from spinsim.pooling import pool_of
 from spinsim.result import Result, seeds_of
 from spinsim.run.identity import history_of, length_in_words
 from spinsim.run.plan import Plan
@@ -58,7 +58,8 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
         Row("Model", note=size),
         *([Row("Rounded", note=model.caution)] if model.caution else []),
         Row("Run", f"{run}, {attributes['engine']}, spinsim {attributes['spinsim_version']}"),
-        *([] if pool is None else pool_rows(pool)),
+        *([Row("Pooled", note=": ".join(filter(None, (count(pool.runs, "run"), pool.files))))] if pool else []),
+        *([Row("Note", note=pool.difference)] if pool and pool.difference else []),
         Row("Progress", f"{progress}, begun {attributes['created']}"),
         Row("State", state),
         *([Row("Seed" if pool is None else "Seeds", ", ".join(seeds))] if seeds else []),
@@ -67,15 +68,6 @@ def head(path: Path, result: Result, size: str, run: str, progress: str, state: 
     ]
     history = (f"{entry['date']}  {length_in_words(entry)}: {entry['command']}" for entry in history_of(attributes))
     return [*rows, *(Row("History", line) for line in history), *facts(path, result)]
-
-
-def pool_rows(pool: Pool) -> list[Row]:
-    """Return the rows of ``show`` that name the runs of a pool."""
-    files = f": {pool.files}" if pool.files else ""
-    return [
-        Row("Pooled", note=f"{count(pool.runs, 'run')}{files}"),
-        *([Row("Note", note=pool.difference)] * bool(pool.difference)),
-    ]
 
 
 def head_of_steps(

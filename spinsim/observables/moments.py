@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from spinsim.engine.measuring.reduction import ABSOLUTE, CONNECTED, Reduced, Source, Term
 from spinsim.model.ising import Ising
 from spinsim.observables.quantities import PAIR, QUANTITIES, Choice, longest_axes
-from spinsim.observables.table import moments_of, observables, series_of
-
-Array = npt.NDArray[np.float64]
-
+from spinsim.observables.table import Array, moments_of, observables, series_of
 
 _OTHERS: Final = (
     "(E - <E>)^2", "(m - <m>)^2", "(|m| - <|m|>)^2", "e_s", "(H - <H>)^2", "C(1)", "|m(k_time)|^2",

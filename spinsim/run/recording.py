@@ -64,13 +64,8 @@ class Recording:
         in_words: tuple[str, str] = ("rows", "give fewer"),
         keeps_rows: bool = True,
     ) -> None:
-        self._plan, self._contents, self._planned, self._about = (
-            plan,
-            contents,
-            rows,
-            {"created": files.stamp(), **about},
-        )
-        self._in_words, self._keeps_rows, self._rows = in_words, keeps_rows, 0
+        self._plan, self._contents, self._planned, self._rows = plan, contents, rows, 0
+        self._about, self._in_words, self._keeps_rows = {"created": files.stamp(), **about}, in_words, keeps_rows
         self._sums: dict[str, npt.NDArray[Any]] = {}  # by path
         self.file: files.RunFile | None = None
         self._growing = {name: group for name, group in contents.groups.items() if rows_in(group)}
@@ -195,8 +190,9 @@ class Recording:
         if self._is_in_file:
             record.groups["model"] = record_of_model(self._plan.model)
         for name, group in self._contents.groups.items():
-            known = (f"{name}/{key}" in self._sums or _is_known(key, one) for key, one in group.arrays.items())
-            if any(known) or (name == BEST and self._is_in_file):
+            known = {key for key, one in group.arrays.items() if not is_to_come(one) and one.axes != (key,)}
+            known |= {key for key in group.arrays if f"{name}/{key}" in self._sums}
+            if known or (name == BEST and self._is_in_file):
                 record.groups[name] = self._group(name, group)  # left out: sums of a run that has not begun
         if state is not None and self.file is not None:
             record.groups[CHECKPOINT] = checkpoint_group(state, record)
@@ -260,11 +256,6 @@ class Recording:
     def checkpoint(self) -> dict[str, npt.NDArray[Any]] | None:
         """Return the state from which the run of the file continues; None before the first checkpoint."""
         return None if self.file is None else checkpoint_of(self.file.record)
-
-
-def _is_known(name: str, array: Array) -> bool:
-    """True if an array has rows, or initial values that are not coordinates."""
-    return not is_to_come(array) and array.axes != (name,)
 
 
 def _is_same(array: npt.NDArray[Any], other: Any) -> bool:

@@ -18,6 +18,7 @@ GIVEN_MODEL: Final = "python:"
 the model, whose content is part of the run's identity."""
 _RANDOM: Final = ("pm-j", "gaussian")
 AUTO: Final = "auto"  # requests Houdayer moves where they pay
+OF_MACHINE: Final = ("device", "gpus", "threads", "checkpoint_every")  # settings that any part of a run may change
 
 
 @dataclass(frozen=True)

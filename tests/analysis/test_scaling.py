@@ -15,7 +15,7 @@ from harness import run
 import spinsim as ss
 from spinsim.analysis.scaling.collapse import fit_collapse
 from spinsim.analysis.scaling.curves import Points, Size, side_of
-from spinsim.analysis.scaling.peaks import peaks_of
+from spinsim.analysis.scaling.peaks import peak_of
 
 CRITICAL, NU, POWER = 1.1, 1.5, 1.75
 SIDES = 8, 12, 16, 24
@@ -133,7 +133,7 @@ def test_peaks_and_largest_slopes_are_calibrated(seeds: int) -> None:
         rows = {name: np.vstack([y, y + random.normal(size=(300, 13)) @ root.T]) for name, y in rows.items()}
         size = Size(8.0, x, rows, dict.fromkeys(rows, 1000), None, "T")
         for name, slope in (("peak", False), ("step", True)):
-            (one,) = peaks_of([size], name, slope, window=(0.85, 1.35), degree=4)
+            one = peak_of(size, name, slope, window=(0.85, 1.35), degree=4)
             scores.setdefault(f"{name} place", []).append((one.place - 1.1) / one.place_error)
             height = 2.0 if slope else 1.0
             scores.setdefault(f"{name} height", []).append((one.height - height) / one.height_error)

@@ -61,6 +61,46 @@ def test_sums_over_all_pairs_of_sites(lattice) -> None:
                 assert estimate not in found.estimates
 
 
+@pytest.mark.parametrize("field", [0.0, 0.4])
+def test_sums_over_the_pairs_of_each_quantile(field) -> None:
+    """Each pair, in a field each four copies, counts as the mean of its bin, as often as there are quantiles."""
+    lattice, bins, quantiles = ss.square(4), 14, 3
+    result = tempered(
+        ss.EdwardsAnderson(lattice, samples=2, seed=1, field=field), sweeps=12, replicas=4 if field else 3
+    )
+    found, saved = ss.space(result, quantiles, bins), result.configurations
+    for t in range(3):
+        groups = []
+        for one in np.concatenate([saved.row(k)[:, :, t].astype(int) for k in range(saved.shape[0])]):
+            q = {pair: one[pair[0]] * one[pair[1]] for pair in combinations(range(len(one)), 2)}
+            if field:
+                (a, b, c, d), x = one, (np.median([each.mean() for each in q.values()]) + 1) / 2
+                ways = (a - b) * (c - d), (a - c) * (b - d), (a - d) * (b - c)
+                groups.append((x, direct([way / 2 for way in ways], lattice.shape)[:2]))
+            else:
+                groups += [(abs(each.mean()), direct([each], lattice.shape)[:2]) for each in q.values()]
+        place = np.array([min(int(x * bins), bins - 1) for x, _ in groups])
+        values = np.array([value for _, value in groups])
+        means = np.array([values[place == k].mean(axis=0) for k in place])
+        exact = means[np.argsort(place)].repeat(quantiles, axis=0).reshape(quantiles, len(groups), 2, 3).mean(axis=1)
+        assert len(set(place)) > 2
+        assert np.allclose(found["conditioned_susceptibility"].value[t], exact[:, 0])
+        assert np.allclose(found["conditioned_correlation"].value[t], exact[:, 1])
+    assert np.allclose(found["conditioned_correlation"].value.mean(axis=1), found["overlap_correlation"].value)
+
+
+def test_errors_in_quantiles_cover_samples() -> None:
+    """The value of many samples lies within errors of few: their deviations have the size that errors say."""
+
+    def conditioned(samples, seed):
+        model = ss.EdwardsAnderson(ss.square(4), samples=samples, seed=seed)
+        return ss.space(tempered(model, (1.2,), sweeps=40, measure_every=4), 2, 8)["conditioned_correlation"]
+
+    whole, found = conditioned(1000, 0).value[0, :, 1:], [conditioned(16, seed) for seed in range(1, 21)]
+    deviations = np.array([(one.value[0, :, 1:] - whole) / one.error[0, :, 1:] for one in found])
+    assert 0.6 < np.mean(deviations**2) < 1.6
+
+
 def test_zero_momentum_and_length_are_those_of_the_averages() -> None:
     result = tempered(ss.EdwardsAnderson(ss.cubic(4), samples=8, seed=2), sweeps=200, magnetization_modes=True)
     found, table = ss.space(result), ss.table(result)
@@ -147,6 +187,8 @@ def test_command_table_and_figure(tmp_path, capsys, monkeypatch) -> None:
 def test_refusals(make, words) -> None:
     with pytest.raises(InputError, match=words):
         ss.space(make())
+    with pytest.raises(InputError, match="no 0 quantiles"):
+        ss.space(make(), 0)
 
 
 def test_pooled_runs_and_short_ones() -> None:

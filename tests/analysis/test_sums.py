@@ -12,7 +12,7 @@ from same import energies_alone, word
 
 import spinsim as ss
 from spinsim.analysis.equilibration import approach, compare_copies
-from spinsim.analysis.gaps import correlation_in_time, gaps
+from spinsim.analysis.gaps import correlation_in_time, gaps_by_parity
 from spinsim.analysis.overlaps import bins_for, overlap_distribution
 from spinsim.analysis.run_sums import FollowedSeries, FollowedTerm
 from spinsim.analysis.runs import sample_of, samples_of
@@ -244,7 +244,7 @@ def test_correlations_in_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> Non
     run = made(kind)
     found = correlation_in_time(run)
     np.testing.assert_allclose(found.value, run.in_time.correlation.mean(axis=(0, 1, 2)), 1e-11, 1e-12)
-    assert np.isfinite(gaps(run).gap).any()
+    assert np.isfinite(gaps_by_parity(run)["odd"].gap).any()
     if kind == "isotropic":
         with pytest.raises(ss.InputError, match="no products of neighbours"):
             correlation_in_time(run, "even")

@@ -313,6 +313,7 @@ CASES = {
     ),
     "Configurations.of_sample": Case(lambda sample: tempered().configurations.of_sample(sample), {}, {"sample": 1}),
     "TemperResult.u_kn": Case(lambda sample: tempered().u_kn(sample), {}, {"sample": 1}),
+    "space": Case(lambda **given: ss.space(tempered(), **given), {}, {"quantiles": 3, "bins": 8}),
     "joint": Case(
         lambda **given: ss.joint(tempered(), **given), {}, {"copies": 2, "bins": 8, "quantiles": 3, "box": 2}
     ),

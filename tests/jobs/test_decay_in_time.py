@@ -11,7 +11,7 @@ import pytest
 from levels import GroundState
 
 import spinsim as ss
-from spinsim.analysis.gaps import LEAST, PARITIES, correlation_in_time, decays, gaps
+from spinsim.analysis.gaps import LEAST, PARITIES, correlation_in_time, decays, gaps_by_parity
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import summarize
 from spinsim.jobs.quantum.figures import drawn_fit
@@ -66,7 +66,7 @@ def check_gaps(space: ss.Ising, result: ss.QuantumResult, most_error: dict[str, 
     """Compare both gaps of every sample at the largest k with those of the transfer matrix."""
     wrong = []
     for parity in PARITIES:
-        found = gaps(result, parity)
+        found = gaps_by_parity(result)[parity]
         assert (found.operators[:, 0] > 1).all()
         for sample in range(space.samples):
             exact = ground_state(space, float(result.k[0]), sample).gap(parity)
@@ -130,7 +130,7 @@ def test_gaps_of_the_general_form() -> None:
     result = ss.quantum(ss.Ising(ss.chain(6)), gamma=[1.5, 2.0], beta=8.0, slices=64, replicas=6, **times, **SAVED)
     for place, gamma in enumerate(result.gamma):
         for parity, exact in levels_of_ring(6, float(gamma)).items():
-            found = gaps(result, parity)
+            found = gaps_by_parity(result)[parity]
             gap, error = found.gap[0, place] / result.k[place], found.error[0, place] / result.k[place]
             assert abs(gap - exact) <= 4 * error < 0.1 * exact, (parity, gamma, gap, error, exact)
             assert np.isnan(found.bound[0, place])
@@ -142,7 +142,7 @@ def test_gaps_that_a_temperature_hides_are_bounds() -> None:
     result = ss.quantum(ss.Ising(ss.chain(6)), gamma=[1.0, 3.0], beta=4.0, slices=64, replicas=6, **times, **SAVED)
     assert levels_of_ring(6, 1.0)["odd"] * 4 < 1.1
     assert levels_of_ring(6, 3.0)["odd"] * 4 > LEAST
-    odd, even = (gaps(result, parity) for parity in PARITIES)
+    odd, even = gaps_by_parity(result).values()
     assert np.isnan([odd.gap[0, 0], odd.error[0, 0], even.gap[0, 0], even.bound[0, 0]]).all()
     assert odd.bound[0, 0] == LEAST / 64
     for parity, found in zip(PARITIES, (odd, even), strict=True):
@@ -170,7 +170,7 @@ def test_gaps_from_averages_are_upper_bounds() -> None:
     told = in_time_lines(result)
     assert "gap / k" in told[1]
     for parity, line in zip(PARITIES, told[2:4], strict=True):
-        found, exact = gaps(result, parity), ground_state(ss.Ising(ss.chain(4)), 0.4, 0).gap(parity)
+        found, exact = gaps_by_parity(result)[parity], ground_state(ss.Ising(ss.chain(4)), 0.4, 0).gap(parity)
         assert found.bound == found.gap
         assert found.gap[0, 0] > exact - 4 * found.error[0, 0]
         assert line.split()[2].startswith("<0.") or line.split()[2].startswith("<1.")
@@ -193,9 +193,9 @@ def test_operators_that_are_combined(space: ss.Lattice, replicas: int, operators
     for parity, number in zip(PARITIES, operators, strict=True):
         if number is None:
             with pytest.raises(ss.InputError, match="has no products of neighbours of two copies: run it again with"):
-                gaps(result, parity)
+                decays(result, parity)
         else:
-            assert gaps(result, parity).operators.tolist() == [[number]]
+            assert gaps_by_parity(result)[parity].operators.tolist() == [[number]]
 
 
 def test_a_space_that_never_changes_has_no_gap() -> None:
@@ -203,7 +203,7 @@ def test_a_space_that_never_changes_has_no_gap() -> None:
     result = ss.quantum(ss.Ising(ss.chain(4)), 3.0, 4, seed=1, **times, **SAVED)
     assert (result.correlation_in_time == result.model.sites).all()
     for parity in PARITIES:
-        found = gaps(result, parity)
+        found = gaps_by_parity(result)[parity]
         assert np.isnan(found.gap).all()
         assert (found.levels == 0).all()
 
@@ -211,7 +211,7 @@ def test_a_space_that_never_changes_has_no_gap() -> None:
 def test_combinations_are_the_same_from_files(tmp_path) -> None:
     kept = ss.quantum(ss.Ising(ss.chain(3)), [0.5, 0.6], 8, sweeps=400, thermalize=10, measure_every=2, **SAVED)
     for parity in PARITIES:
-        one, other = gaps(kept, parity), gaps(ss.load(kept.save(tmp_path / parity)), parity)
+        one, other = gaps_by_parity(kept)[parity], gaps_by_parity(ss.load(kept.save(tmp_path / parity)))[parity]
         for name, numbers in vars(one).items():
             np.testing.assert_array_equal(numbers, getattr(other, name), err_msg=name)
 

@@ -12,7 +12,7 @@ from harness import one_sentence, run
 
 import spinsim as ss
 from spinsim.analysis.autocorrelation import integrated_time
-from spinsim.analysis.gaps import correlation_in_time, gaps
+from spinsim.analysis.gaps import correlation_in_time, gaps_by_parity
 from spinsim.analysis.runs import sample_of
 from spinsim.analysis.summary import estimates, summarize
 from spinsim.engine.measuring.correlations import Quantities
@@ -130,7 +130,7 @@ def test_gaps_of_a_known_decay() -> None:
     """Series whose C(t) is one cosh with noise that is correlated in t."""
     model = trotter(ss.Ising(ss.chain(1)), 32)
     result = ss.quantum(ss.Ising(ss.chain(1)), [0.5, 0.4], 32, sweeps=8000, thermalize=100, measure_every=4)
-    found = gaps(result)
+    found = gaps_by_parity(result)["odd"]
     exact = -np.log(np.tanh(result.k))  # of one spin in a transverse field: ln(lambda_0 / lambda_1)
     assert model.sites == 32
     assert (np.abs(found.gap[0] - exact) <= 4 * found.error[0]).all(), (found, exact)
@@ -355,6 +355,6 @@ def test_refusals_of_calls() -> None:
         trotter(ss.Ising(ss.square(256)), 2)
     in_field = ss.quantum(ss.Ising(ss.chain(2), field=0.5), 0.3, 4, sweeps=40, thermalize=0)
     with pytest.raises(ss.InputError, match="in a field, where parity is broken"):
-        gaps(in_field)
+        gaps_by_parity(in_field)
     with pytest.raises(ss.InputError, match="has no slices in time: give the file of a quantum run"):
-        gaps(ss.temper(space, [1.0, 2.0], 40, 0))
+        gaps_by_parity(ss.temper(space, [1.0, 2.0], 40, 0))

@@ -16,6 +16,14 @@ from spinsim.run.identity import verify
 from spinsim.run.plan import plan_resume
 from spinsim.store.files import read, save_new
 
+
+class Nothing:
+    name = "nothing"
+
+    def apply(self, batch):
+        pass
+
+
 CHOSEN = np.array([1, 2, 6, 9])
 SETTINGS = {"seed": 3, "thermalize": 20, "threads": 1, "progress": False}
 
@@ -172,13 +180,54 @@ def test_samples_of_a_quantum_run_go_on_alone(tmp_path):
 
 
 def test_moves_of_users_are_refused(tmp_path):
-    class Nothing:
-        name = "nothing"
-
-        def apply(self, batch):
-            pass
-
     path = tmp_path / "run.h5"
     ss.temper(signs(), "1:2:3", sweeps=100, out=path, moves=[(Nothing(), 10)], **SETTINGS)
     with pytest.raises(ss.InputError, match="nothing is a user's own"):
         cut(path)
+
+
+def test_a_run_until_it_is_equilibrated(tmp_path, short_run, capsys, monkeypatch):
+    how = {"temperatures": "0.1:3:24", "sweeps": 160, "measure_every": 5, **SETTINGS}
+    path, other = tmp_path / "run.h5", Path(shutil.copy(short_run, tmp_path / "other.h5"))
+    found = ss.temper(signs(), out=path, until_equilibrated=True, **how)
+    resumed = ss.resume(other, slow_samples=True)
+    assert found.model.samples == 10
+    assert np.array_equal(found.reduced.arrays["block_sums"], resumed.reduced.arrays["block_sums"])
+    *before, _ = (file.read_bytes() for file in [path, *files_of(path)])
+    assert len(before) > 1
+    files_of(path)[-1].unlink()
+    ss.temper(signs(), out=path, until_equilibrated=True, **how)  # completes what is missing
+    assert [file.read_bytes() for file in [path, *files_of(path)[:-1]]] == before
+    assert len(files_of(path)) == len(before)
+    model = ["--size", 4, "--couplings", "pm-j", "--samples", 10]
+    told = partial(run, capsys, monkeypatch, "temper", *model, "--temperatures", "0.1:3:24", "--thermalize", 20)
+    command = told(
+        "--sweeps", 160, "--seed", 3, "--measure-every", 5, "--until-equilibrated", "--out", tmp_path / "c.h5"
+    )
+    assert command.status == 0
+    assert len(list(tmp_path.glob("c-slow-*.h5"))) == len(before)
+    assert told("--until-equilibrated", "--json", "--out", tmp_path / "json.h5").status == 2
+    assert not (tmp_path / "json.h5").exists()
+
+
+def test_a_run_without_slow_samples_ends(tmp_path):
+    how = {"temperatures": "2:3:3", "sweeps": 4000, "until_equilibrated": True, **SETTINGS}
+    result = ss.temper(signs(), out=tmp_path / "run.h5", **how)
+    assert not len(result.equilibrium().slow)
+    assert not files_of(tmp_path / "run.h5")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "give out"),
+        ({"out": "run.h5", "time_limit": 1.0}, "not a search"),
+        ({"out": "run.h5", "temperatures": 1.0}, "walks along a ladder"),
+        ({"out": "run.h5", "moves": [(ss.Houdayer(), 10), (Nothing(), 10)]}, "a user's own"),
+    ],
+)
+def test_runs_that_cannot_equilibrate_are_refused_at_once(tmp_path, monkeypatch, given, words):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ss.InputError, match=words):
+        ss.temper(signs(), **{"temperatures": "1:2:3", "sweeps": 100, **SETTINGS, **given}, until_equilibrated=True)
+    assert not list(tmp_path.iterdir())

@@ -117,7 +117,7 @@ FILLED_IN = {
     "solve": set(),
 }
 """Settings that mean more where they are given than where they are left out, even at their default."""
-ARGUMENTS = {"model", "problem", "feasible", "on_updates", "on_rows", "progress"}
+ARGUMENTS = {"model", "problem", "feasible", "on_updates", "on_rows", "progress", "until_equilibrated"}
 
 
 def entries(call) -> dict[str, str]:

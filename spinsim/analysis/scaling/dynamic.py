@@ -19,7 +19,7 @@ import numpy as np
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.scaling.curves import Size, order_of, size_of
 from spinsim.analysis.scaling.limits import SizeFit, power_of_size
-from spinsim.analysis.scaling.peaks import peaks_of
+from spinsim.analysis.scaling.peaks import peak_of
 from spinsim.analysis.sizes import RESAMPLES
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
@@ -77,7 +77,7 @@ def _best(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
         )
     rows = np.stack([one.at(name, at) for one in ordered], axis=1)
     curve = Size(side, np.log(slices), {name: rows}, {name: len(rows)}, ordered[0].result, "ln L_t")
-    (peak,) = peaks_of([curve], name, degree=_IN_TIME)
+    peak = peak_of(curve, name, degree=_IN_TIME)
     if not np.isfinite(peak.place):
         raise InputError(
             f"L = {side:g}: the cumulant is largest at an end of {slices[0]} to {slices[-1]} slices: give runs of more "

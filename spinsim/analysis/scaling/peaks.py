@@ -85,21 +85,14 @@ def peaks(
     """
     if degree < 2 + slope:
         raise InputError(f"a polynomial of degree {degree} has no such peak: give {2 + slope} or more, such as 4")
-    return peaks_of(sizes_of(runs), name, slope, window, degree)
-
-
-def peaks_of(
-    sizes: Sequence[Size],
-    name: str | None = None,
-    slope: bool = False,
-    window: Sequence[float] | None = None,
-    degree: int = _DEGREE,
-) -> list[Peak]:
+    sizes = sizes_of(runs)
     chosen = name or _PEAKED[order_of(sizes)]
-    return [_peak(one, chosen, slope, window, degree) for one in sizes]
+    return [peak_of(one, chosen, slope, window, degree) for one in sizes]
 
 
-def _peak(size: Size, name: str, slope: bool, window: Sequence[float] | None, degree: int) -> Peak:
+def peak_of(
+    size: Size, name: str, slope: bool = False, window: Sequence[float] | None = None, degree: int = _DEGREE
+) -> Peak:
     if window is None and not slope:
         window = _around(size.x, size.curve(name)[0])
     smooth = size.smooth(name, degree, window)

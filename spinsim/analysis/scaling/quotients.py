@@ -87,16 +87,7 @@ def quotients(
     Raises:
         InputError: for fewer than two sizes, and runs without xi / L or without such an average.
     """
-    return quotients_of(sizes_of(runs), *names, near=near, observable=observable, degree=degree)
-
-
-def quotients_of(
-    sizes: Sequence[Size],
-    *names: str,
-    near: float | None = None,
-    observable: str | None = None,
-    degree: int = _DEGREE,
-) -> list[Quotient]:
+    sizes = sizes_of(runs)
     order = observable or order_of(sizes)
     if order not in SUSCEPTIBILITY:
         raise InputError(f"observable {order!r} is unknown: choose {either(tuple(SUSCEPTIBILITY))}")

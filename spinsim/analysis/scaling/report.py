@@ -19,8 +19,8 @@ from spinsim.analysis.scaling.curves import (
     sizes_of,
 )
 from spinsim.analysis.scaling.limits import SizeFit, infinite_size, power_of_size
-from spinsim.analysis.scaling.peaks import Peak, peaks_of
-from spinsim.analysis.scaling.quotients import Quotient, quotients_of
+from spinsim.analysis.scaling.peaks import Peak, peaks
+from spinsim.analysis.scaling.quotients import Quotient, quotients
 from spinsim.analysis.tables import Report, Row, in_columns, unprinted, with_error
 from spinsim.errors import InputError
 from spinsim.observables.table import CROSSING, LABELS, SYMBOLS
@@ -52,8 +52,8 @@ class Scaling(NamedTuple):
 
 def scaling(sizes: Sequence[Size]) -> Scaling:
     names = collapsed_names(sizes)
-    pairs = quotients_of(sizes) if LENGTH.get(order_of(sizes)) in names else []
-    highest = [one for one in peaks_of(sizes) if np.isfinite(one.place)] if all_have(sizes, "specific_heat") else []
+    pairs = quotients(sizes) if LENGTH.get(order_of(sizes)) in names else []
+    highest = [one for one in peaks(sizes) if np.isfinite(one.place)] if all_have(sizes, "specific_heat") else []
     return Scaling(pairs, highest, _limits(pairs, "crossing", "nu", "eta") | _limits(highest, "place"))
 
 

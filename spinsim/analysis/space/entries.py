@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from spinsim.analysis.chains import BLOCKS, chain_of, merged
 from spinsim.analysis.jackknife import Jackknife, jackknife
@@ -57,6 +58,22 @@ class Entries:
 
     def mean(self, name: str) -> Jackknife:
         return self.estimate(np.asarray, name)
+
+
+def in_quantiles(number: Array, sums: Array, quantiles: int) -> Array:
+    """Means in quantiles of equal shares, (places, quantiles, ...), from sums in bins, (places, bins, ...).
+
+    ``number`` is the share of each bin, (places, bins). Bins at the ends of quantiles are divided.
+    """
+    above, ends = np.cumsum(number, axis=1)[:, None], np.arange(quantiles)[:, None] / quantiles
+    part = np.minimum(above, ends + 1 / quantiles) - np.maximum(above - number[:, None], ends)
+    share = np.where(number[:, None] > 0, np.maximum(part, 0) / number[:, None], 0)
+    return np.asarray(share @ sums * quantiles)
+
+
+def bins_of(x: Array, bins: int) -> npt.NDArray[np.intp]:
+    """Numbers of the bins of equal width from -1 to 1."""
+    return np.minimum((x + 1) / 2 * bins, bins - 1).astype(np.intp)
 
 
 def saved_run(run: Run, copies: int = 1) -> tuple[Any, Configurations]:

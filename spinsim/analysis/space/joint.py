@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.analysis.runs import Array
-from spinsim.analysis.space.entries import Measured, entries_of, periodic_grid, saved_run
+from spinsim.analysis.space.entries import Measured, bins_of, entries_of, in_quantiles, periodic_grid, saved_run
 from spinsim.analysis.space.estimates import Estimates, Panel
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
@@ -63,12 +63,6 @@ def joint(
     measure = partial(_measure, result.model.graph.edges, boxes, (x, y), copies, bins)
     averages, width = entries_of(result, [saved], measure, ("guide",)), 2 / bins
 
-    def conditioned(share: Array) -> Array:
-        number = share.sum(axis=2)[:, None]
-        above, ends = np.cumsum(number, axis=2), np.arange(quantiles)[:, None] / quantiles
-        part = np.minimum(above, ends + 1 / quantiles) - np.maximum(above - number, ends)
-        return np.asarray(np.where(number > 0, np.maximum(part, 0) / number, 0) @ share * quantiles / width)
-
     def variance(sums: Array) -> Array:
         return np.asarray(sums[:, 2] / sums[:, 0] - (sums[:, 1] / sums[:, 0]) ** 2)
 
@@ -79,7 +73,9 @@ def joint(
         "density": averages.estimate(lambda share: share / width**2, "share"),
         "mean": averages.estimate(lambda sums: sums[:, 1] / sums[:, 0], "sums"),
         "variance": averages.estimate(variance, "sums"),
-        "conditioned": averages.estimate(conditioned, "share"),
+        "conditioned": averages.estimate(
+            lambda share: in_quantiles(share.sum(axis=2), share, quantiles) / width, "share"
+        ),
         "within": averages.estimate(within, "sums"),
     }
     arrays = {"temperature": result.temperature, "middle": (np.arange(bins) + 0.5) * width - 1}
@@ -111,7 +107,7 @@ def _measure(
     groups, places = combinations(range(len(spins)), copies), np.arange(spins.shape[1])
     both = [np.array(np.broadcast_arrays(*(of_group(name, group) for name in names))) for group in groups]
     x, y = np.concatenate([one.reshape(2, -1, len(places)) for one in both], axis=1)
-    i, j = (np.minimum((one + 1) / 2 * bins, bins - 1).astype(int) for one in (x, y))
+    i, j = (bins_of(one, bins) for one in (x, y))
     cell, cells = places * bins + i, len(places) * bins
     share = np.bincount((cell * bins + j).ravel(), minlength=cells * bins).reshape(-1, bins, bins) / len(x)
     sums = [np.bincount(cell.ravel(), (y**power).ravel(), cells).reshape(-1, bins) / len(x) for power in range(3)]

@@ -132,10 +132,8 @@ def ends_of_bonds(graph: Graph) -> npt.NDArray[np.int32]:
 
 def waves(lattice: Lattice | None) -> list[Floats]:
     """Smallest wave of each axis: cosine and sine at each of its layers, (2, layers); empty without a lattice."""
-    by_axis = []
-    for where, length in lattice.phases() if lattice else ():
-        by_axis.append(np.ascontiguousarray(wave(length)[:, where]))
-    return by_axis
+    phases = lattice.phases() if lattice else ()
+    return [np.ascontiguousarray(wave(length)[:, where]) for where, length in phases]
 
 
 def compared(

@@ -329,13 +329,10 @@ class CpuMeasuring:
         self._model, self._compare, self._words_of, self._terms = model, compare, words_of, terms
         self._in_time: dict[Quantities, CpuInTime] = {}
 
-    def begin(self, tempering: CpuTempering, wanted: Quantities, spins: Spins, keep: Keep | None = None) -> Measurement:
-        """Make room for a measurement; arguments are as in ``Measurement``."""
-        return self._room(tempering.ladder, tempering.exchange, wanted, spins, keep)
-
-    def _room(
-        self, ladder: Ladder, exchange: Exchange, wanted: Quantities, spins: Spins, keep: Keep | None
+    def begin(
+        self, ladder: Ladder, exchange: Exchange, wanted: Quantities, spins: Spins, keep: Keep | None = None
     ) -> Measurement:
+        """Make room for a measurement; arguments are as in ``Measurement``."""
         if wanted not in self._in_time:
             self._in_time = {wanted: CpuInTime(self._model.graph, wanted)}
         in_time = self._in_time[wanted]
@@ -346,7 +343,7 @@ class CpuMeasuring:
     ) -> Succession:
         """Make room for measurements of states like ``words``; ``reading`` makes readers of such words."""
         exchange = Exchange._make(np.empty((count * len(a), *a.shape[1:]), a.dtype) for a in tempering.exchange)
-        room = self._room(tempering.ladder, exchange, wanted, _unread, None)
+        room = self.begin(tempering.ladder, exchange, wanted, _unread)
         kept = np.empty((count * len(words), *words.shape[1:]), words.dtype)
         return Succession(room, tempering.exchange, kept, count, reading)
 

@@ -39,8 +39,8 @@ from spinsim.model.ising import Ising
 from spinsim.packing import Bits, States, packed_spins
 
 VALUES_A_WORD: Final = 40  # values added up in the time of a kernel's update of a word
-_OF_CHAINS: Final = ("copy_sums",)
-"""Arrays with the copies of a sample contiguous in the file, but the samples of a copy contiguous in memory."""
+_OF_CHAINS: Final = "copy_sums"
+"""The array with the copies of a sample contiguous in the file, but the samples of a copy contiguous in memory."""
 _ENERGY: Final = Source("energy")
 
 
@@ -224,7 +224,7 @@ def _side_by_side(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of an array of ``Sums``, from the shape in ``Reduced.arrays``."""
     if name == "coldest_sums":
         return shape
-    *before, samples, places = shape if name not in _OF_CHAINS else (*shape[:-3], shape[-2], shape[-3], shape[-1])
+    *before, samples, places = shape if name != _OF_CHAINS else (*shape[:-3], shape[-2], shape[-3], shape[-1])
     return *before, samples * places
 
 
@@ -233,7 +233,7 @@ def _by_sample(name: str, array: Floats, samples: int, places: int) -> Floats:
     if name == "coldest_sums":
         return array
     apart = array.reshape(*array.shape[:-1], samples, places)
-    return np.moveaxis(apart, -3, -2) if name in _OF_CHAINS else apart
+    return np.moveaxis(apart, -3, -2) if name == _OF_CHAINS else apart
 
 
 def _of_samples(name: str, array: npt.NDArray[Any], samples: slice) -> npt.NDArray[Any]:

@@ -90,11 +90,7 @@ SMALL_BYTES: Final = 2**22  # most bytes of their states, of their numbers, or o
 
 
 class Part(NamedTuple):
-    """Segments that are counted together; segments without a meaning need only their total.
-
-    Attributes:
-        is_total: True if only the total is needed.
-    """
+    """Segments that are counted together; segments without a meaning need only their total."""
 
     segments: int
     size: int  # items of a segment
@@ -107,7 +103,7 @@ class Part(NamedTuple):
 
     @property
     def is_total(self) -> bool:
-        """True if segments have no meaning."""
+        """True if only the total is needed."""
         return self.axis is None and not (self.are_slices or self.are_times)
 
 

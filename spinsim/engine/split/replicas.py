@@ -284,7 +284,7 @@ def _copy_replicas(engine: CudaEngine, spins: Any, first: int) -> int:
     """
     state, stream = engine.parts.state, engine.parts.queue.stream
     count = int(spins.shape[state.replica_axis])
-    if state.replica_axis == 1:  # Do ``done`` for an engine, and keep the result at its place.
+    if state.replica_axis == 1:  # there is one sample, so that its replicas lie in one piece
         state.present[:, first : first + count].data.copy_from_device_async(spins.data, spins.nbytes, stream)
     else:
         here = cupy.empty(spins.shape, spins.dtype)

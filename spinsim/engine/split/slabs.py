@@ -89,11 +89,7 @@ class SlabEngine(SplitEngine):
         apply_in_host_memory(self, move, moment)
 
     def set_ladder(self, beta: npt.ArrayLike, copies: int) -> None:
-        """Refuse a ladder, because exchanges would wait for the energies of all slabs.
-
-        Raises:
-            InputError: always.
-        """
+        """Refuse a ladder, because exchanges would wait for the energies of all slabs."""
         raise InputError("a lattice that is cut into slabs takes no ladder: make its engine with slabs=False")
 
     def snapshot(self) -> dict[str, npt.NDArray[np.generic]]:

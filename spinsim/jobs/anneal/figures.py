@@ -19,6 +19,7 @@ from spinsim.analysis.figures.averages import Averages, caption, draw_averages
 from spinsim.analysis.figures.configurations import draw_discs
 from spinsim.analysis.figures.paper import BLUE, ORANGE, PAPER, STYLES, VERMILION, PaperFigure, drawn_panels
 from spinsim.analysis.kinds import favours_parallel_spins
+from spinsim.analysis.runs import Array
 from spinsim.analysis.summary import Estimate
 from spinsim.analysis.tables import Row
 from spinsim.analysis.thermodynamics import FEWEST, MANY
@@ -32,7 +33,6 @@ from spinsim.model.ising import Ising
 from spinsim.model.lattice import Lattice
 from spinsim.observables.table import SYMBOLS, TABLE
 
-Array = npt.NDArray[np.float64]
 _THIN: Final = 15  # ratio of sides above which the short one has no room for tick labels
 _TALLEST: Final = 7.0  # inches
 _MOST_DRAWN: Final = 2**26  # sites

@@ -192,14 +192,10 @@ class Success:
         """All numbers for JSON, with None instead of infinity, which JSON lacks."""
         named = {"p_of_replica": self.of_replica, "p_of_anneal": self.of_anneal, "time_to_solution": self.tts}
         counts = {"anneals": self.anneals, "sweeps": self.sweeps, "replicas": self.replicas}
-        return (
-            counts
-            | {"seconds_of_anneal": self.seconds}
-            | {
-                name: None if one is None else [number if np.isfinite(number) else None for number in one]
-                for name, one in named.items()
-            }
-        )
+        finite = {
+            name: one and [number if np.isfinite(number) else None for number in one] for name, one in named.items()
+        }
+        return counts | {"seconds_of_anneal": self.seconds} | finite
 
     @property
     def line(self) -> str:

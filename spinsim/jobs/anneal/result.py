@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.analysis.runs import Annealed
+from spinsim.analysis.runs import Annealed, Array
 from spinsim.analysis.tables import lowest_in_words
 from spinsim.analysis.thermodynamics import Families, Populations
 from spinsim.errors import MissingError
@@ -30,8 +30,6 @@ from spinsim.saved import Configurations, configurations_in
 from spinsim.solution import Lowest
 from spinsim.store.contents import BITS, BYTE, ENERGY, MEASUREMENTS, STEP, TEMPERATURE, Series, group_of
 from spinsim.store.models import as_shown, best_in
-
-Array = npt.NDArray[np.float64]
 
 ANNEALS: Final = "anneals"  # the group of the anneals of a search
 OF_ANNEALS: Final = (
@@ -91,12 +89,9 @@ STATES: Final = f"{MEASUREMENTS}/best_states"  # path of the lowest states of al
 
 def recorded(shape: tuple[int, ...], anneals: Sequence[tuple[Any, ...]]) -> dict[str, npt.NDArray[Any]]:
     """Arrays with a row for each anneal, by the names of series; ``shape`` is (samples, replicas)."""
-    each: dict[str, npt.NDArray[Any]] = {}
-    for k, series in enumerate(OF_ANNEALS):
-        each[series.name] = np.empty((len(anneals), *shape[: len(series.axes) - 1]), series.dtype)
-        for row, values in enumerate(anneals):
-            each[series.name][row] = values[k]
-    return each
+    columns = zip(*anneals, strict=True) if anneals else [()] * len(OF_ANNEALS)
+    each = zip(OF_ANNEALS, columns, strict=True)
+    return {s.name: np.array(c, s.dtype).reshape(len(anneals), *shape[: len(s.axes) - 1]) for s, c in each}
 
 
 _OF_REPLICAS: Final = STEP, *REPLICAS

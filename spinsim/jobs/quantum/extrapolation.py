@@ -14,10 +14,9 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import chdtrc, fdtrc
 
-from spinsim.analysis.runs import Axis, model_of_samples, samples_in
+from spinsim.analysis.runs import Array, Axis, model_of_samples, samples_in
 from spinsim.analysis.summary import Estimate, estimates, resampled
 from spinsim.analysis.tables import Columns
 from spinsim.errors import InputError
@@ -27,8 +26,6 @@ from spinsim.jobs.quantum.run import QuantumResult
 from spinsim.model.ising import Ising
 from spinsim.model.trotter import first_slice
 from spinsim.result import Run, load_as
-
-Floats = npt.NDArray[np.float64]
 
 LAWS: Final = {2: "a + b Delta tau^2", 4: "a + b Delta tau^2 + c Delta tau^4"}
 """Laws by the highest power of Delta tau. They have as many coefficients as half of it, and one more."""
@@ -46,11 +43,11 @@ class AtStep(NamedTuple):
 
     axis: Axis  # axis of the ladder
     slices: int  # number of slices in time
-    gamma: Floats  # transverse field at each point, (points,)
-    beta: Floats  # inverse temperature at each point, (points,)
+    gamma: Array  # transverse field at each point, (points,)
+    beta: Array  # inverse temperature at each point, (points,)
     space: Ising  # the model in space
     estimates: Mapping[str, Estimate]  # its averages by name
-    resampled: Mapping[str, Floats] | None
+    resampled: Mapping[str, Array] | None
     """For several samples, bootstrap rows (1 + resamples, points) of each average: runs of one model draw the same
     samples. None for one sample, whose runs are independent."""
 
@@ -68,12 +65,12 @@ class Extrapolated(NamedTuple):
         probability: Probability of a chi^2 at least as large; NaN without degrees of freedom.
     """
 
-    value: Floats
-    error: Floats
-    slope: Floats
-    slope_error: Floats
-    chi_squared: Floats
-    probability: Floats
+    value: Array
+    error: Array
+    slope: Array
+    slope_error: Array
+    chi_squared: Array
+    probability: Array
 
 
 @public
@@ -92,8 +89,8 @@ class Extrapolation(Described):
 
     axis: Axis
     slices: tuple[int, ...]
-    gamma: Floats
-    beta: Floats
+    gamma: Array
+    beta: Array
     estimates: Mapping[str, Extrapolated]
     order: int = 2
 
@@ -249,7 +246,7 @@ def _extrapolated(steps: Sequence[AtStep], name: str, order: int) -> Extrapolate
 _NOTHING: Final = (np.nan,) * len(Extrapolated._fields)
 
 
-def _fit(squares: Floats, values: Floats, covariance: Floats, samples: int, order: int) -> tuple[float, ...]:
+def _fit(squares: Array, values: Array, covariance: Array, samples: int, order: int) -> tuple[float, ...]:
     """Return ``Extrapolated`` at one point: the law through the values by generalised least squares."""
     scale = np.sqrt(np.diag(covariance))
     freedom = len(values) - coefficients(order)

@@ -27,6 +27,7 @@ class TemperJob(LadderJob):
         "sweeps": "Total number of measured sweeps of a tempering or quantum run",
         "time_limit": "Longest duration of a search from its beginning",
     }
+    has_slow_samples = True
     figures = FigureSet(
         ("thermodynamics", "order", "walks", "cut", "overlap", "exchange", "equilibration", "density", *ANALYSES)
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spinsim.analysis.equilibration import Approach, approach
 from spinsim.analysis.overlaps import overlap_distribution
-from spinsim.analysis.runs import model_of_samples, sample_of, samples_in
+from spinsim.analysis.runs import Array, model_of_samples, sample_of, samples_in
 from spinsim.analysis.statistics import measurements_of, statistics_of
 from spinsim.analysis.summary import FEWEST_STEPS, Summary, summarize
 from spinsim.analysis.tables import (
@@ -30,8 +30,6 @@ from spinsim.jobs import reports
 from spinsim.jobs.ladder.report import ladder_columns, ladder_sentence, round_trip_row, table_by_place, walk_rows
 from spinsim.jobs.temper.run import TemperPlan, TemperResult
 from spinsim.run.search import Searched, goal
-
-Array = npt.NDArray[np.float64]
 
 
 def _swap_rate(result: TemperResult) -> Array:

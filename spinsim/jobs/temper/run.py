@@ -46,6 +46,7 @@ from spinsim.run.search import GROUP, Restarts, Search, Searched, search_group, 
 from spinsim.sampling import TemperFrame, Times
 from spinsim.sampling.portions import updates_a_sweep
 from spinsim.sampling.tempering import tempering_in_beta
+from spinsim.settings.config import Tables
 from spinsim.settings.shared import AUTO
 from spinsim.solution import Lowest
 from spinsim.store.contents import MEASUREMENTS, Arrays
@@ -280,10 +281,6 @@ def _followed(first: npt.NDArray[Any], every: npt.NDArray[Any]) -> npt.NDArray[A
     return np.concatenate([first, every[len(first) :]]) if first.ndim else first
 
 
-Tables = dict[str, dict[str, Any]]
-"""A configuration as stored in a file, by tables and settings; empty without a begun file."""
-
-
 class TemperPlan(LadderPlan[Temper]):
     """A tempering run that is ready to begin."""
 
@@ -417,6 +414,7 @@ def temper(
     solution: str | os.PathLike[str] | None = None,
     gpus: str | None = None,
     save_configurations: int = 0,
+    until_equilibrated: bool = False,
 ) -> TemperResult:
     """Parallel tempering in equilibrium.
 
@@ -492,10 +490,13 @@ def temper(
             default one for each process.
         save_configurations: Measurements between configurations that are saved (up to 10^12), one
             bit per spin; 0 saves none.
+        until_equilibrated: True extends the slow samples of the finished run alone, as
+            ``resume(out, slow_samples=True)`` does, until none is slow. There is no limit but
+            Ctrl-C; the same call completes what was interrupted. Needs ``out``.
 
     Returns:
         Energies, magnetisations and overlaps of every copy at every temperature, and the acceptance
-        rates of exchanges.
+        rates of exchanges. With ``until_equilibrated`` each sample is from its longest run.
 
     Raises:
         InputError: for bad temperatures, numbers out of range, too little memory, and if the file

@@ -121,10 +121,6 @@ def _biq_mac(binary: Quadratic) -> str:
     return f"{binary.sites} {len(ends)}\n{lines_of(np.sort(ends, axis=1) + 1, values)}"
 
 
-def is_coo(source: Source) -> bool:
-    return _coo_header(source) is not None
-
-
 def _coo_header(source: Source) -> int | None:
     """Line of the comment above the first term that states the type of the variables; None without one."""
     return next((at for at, line in enumerate(source.above(), 1) if _COO.match(line)), None)
@@ -467,7 +463,7 @@ FORMATS: Final = (
     Format("Biq Mac QUBO", (".sparse", ".bq"), None, read_biq_mac, write_biq_mac),
     Format("QOBLIB", (".qs",), is_qoblib, read_biq_mac, write_qoblib),
     Format("MatrixMarket", (".mtx", ".mm"), _begins("%"), read_matrix_market, write_matrix_market),
-    Format("COO", (".coo",), is_coo, read_coo, write_coo),
+    Format("COO", (".coo",), lambda source: _coo_header(source) is not None, read_coo, write_coo),
     Format("qbsolv", (".qubo",), _begins(r"p\s+qubo\b", _QBSOLV_COMMENT), read_qbsolv, write_qbsolv),
     Format("DIMACS", (".dimacs", ".col", ".clq"), _begins(r"p\s"), read_dimacs, write_dimacs),
     Format("rudy", (".mc", ".rud", ".rudy", ".txt"), lambda _: True, read_rudy, write_rudy),

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_one_beta
-from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, KeptWords, Words
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, Kept, KeptWords, Words, nothing_kept
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed import BATCH, WORDS, Blocks, count_lattices, count_sites, count_unsatisfied
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times, exchange, keep_exchange
+from spinsim.engine.moves.exchange import CpuTempering, Ladder, Times, exchange, keep_exchange
 from spinsim.engine.moves.metropolis.classes import (
     Classes,
     Limits,
@@ -159,7 +159,7 @@ def engine_of(
     count_some = count_lattices.given(plan.batches.order, plan.first, plan.counted, weights, constants)
     sweeper, count = ReplicaSweeper(plan, blocks), partial(counts, plan, blocks, pool, count_some)
     has_terms = len(temperatures) > 1 or len(plan.observables.terms) > 0
-    kept = None if has_terms else KeptWords(sweeper.temper_kept, partial(_counts_of, plan, count_some), blocks.reading)
+    kept = None if has_terms else KeptWords(sweeper.temper, partial(_counts_of, plan, count_some), blocks.reading)
     compare = CpuReplicaComparison(model).compare
     parts = CpuParts(name, blocks, sweeper, count, compare, pool, temperatures, kept=kept)
     return CpuEngine(model, plan.replicas, plan.dynamics, parts)
@@ -271,24 +271,10 @@ class ReplicaSweeper(CpuSweeper):
             return None
         return LADDER_WORDS * max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
 
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        self._temper(tempering, times, half_sweep, samples, 1, *self._nothing(tempering))
-
-    def temper_kept(
-        self, tempering: CpuTempering, times: Times, half_sweep: int, count: int, words: Words, exchanges: Exchange
+    def temper(
+        self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice, kept: Kept | None = None
     ) -> None:
-        """Do the rounds of ``times`` repeatedly, as ``KeptWords`` describes."""
-        every = slice(0, self._plan.model.samples)
-        self._temper(tempering, times, half_sweep, every, count, words, exchanges)
-
-    def _nothing(self, tempering: CpuTempering) -> tuple[Words, Exchange]:
-        """Return empty arrays for states and exchanges."""
-        return self._blocks.state[:0], Exchange._make(array[:0] for array in tempering.exchange)
-
-    def _temper(
-        self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice, count: int, words: Words,
-        exchanges: Exchange,
-    ) -> None:  # fmt: skip
+        count, words, exchanges = kept or nothing_kept(self._blocks.state, tempering)
         plan, tables, limits = self._plan, self._tables, self._limits
         if self._rounds is None:
             ladder = self.colours, tempering.steps, tempering.ladder.copies, plan.used_tables, *limits

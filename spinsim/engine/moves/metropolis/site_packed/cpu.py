@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from spinsim import packing, rng
 from spinsim.acceptance import check_beta, check_one_beta
-from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, KeptWords
+from spinsim.engine.cpu import CpuEngine, CpuParts, CpuSweeper, Kept, KeptWords, nothing_kept
 from spinsim.engine.dynamics import Dynamics
 from spinsim.engine.layouts.replica_packed import Blocks
 from spinsim.engine.layouts.site_packed import Halo, Words, count_lattices, count_site, seams_of
 from spinsim.engine.measuring.cpu_lattices import CpuLatticeComparison
 from spinsim.engine.measuring.sums import Counts
-from spinsim.engine.moves.exchange import CpuTempering, Exchange, Ladder, Times
+from spinsim.engine.moves.exchange import CpuTempering, Ladder, Times
 from spinsim.engine.moves.metropolis.classes import lay_one_temperature
 from spinsim.engine.moves.metropolis.site_packed.sweep import sweep_site, temper_lattices
 from spinsim.engine.moves.metropolis.site_packed.update import SitePlan, SiteTables, sides_of
@@ -53,7 +53,7 @@ def engine(
     parts = CpuParts(
         packing.Packing.SITE, blocks, sweeper, count, compare, pool,
         bits=lambda sample, replica: of_site_packed(blocks.state[sample, replica], sides),
-        kept=KeptWords(sweeper.temper_kept, partial(_counts_of, count_some), blocks.reading),
+        kept=KeptWords(sweeper.temper, partial(_counts_of, count_some), blocks.reading),
     )  # fmt: skip
     return CpuEngine(model, replicas, dynamics, parts)
 
@@ -182,21 +182,10 @@ class SiteSweeper(CpuSweeper):
             return None
         return max(1, sweeps) * self._blocks.total + ROUND_WORDS * self._blocks.count
 
-    def temper(self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice) -> None:
-        nothing = self._blocks.state[:0], Exchange._make(array[:0] for array in tempering.exchange)
-        self._temper(tempering, times, half_sweep, samples, 1, *nothing)
-
-    def temper_kept(
-        self, tempering: CpuTempering, times: Times, half_sweep: int, count: int, words: Words, exchanges: Exchange
+    def temper(
+        self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice, kept: Kept | None = None
     ) -> None:
-        """Do the rounds of ``times`` repeatedly, as ``KeptWords`` describes."""
-        every = slice(0, self._plan.model.samples)
-        self._temper(tempering, times, half_sweep, every, count, words, exchanges)
-
-    def _temper(
-        self, tempering: CpuTempering, times: Times, half_sweep: int, samples: slice, count: int, words: Words,
-        exchanges: Exchange,
-    ) -> None:  # fmt: skip
+        count, words, exchanges = kept or nothing_kept(self._blocks.state, tempering)
         plan, lattices = self._plan, self.lattices
         if self._rounds is None:
             self._rounds = temper_lattices.given(
