@@ -134,6 +134,20 @@ def disturb(i, start, near, weight, matrix, spin, cost):  # type: ignore[no-unty
             cost[near[e]] -= weight[e] * (s * spin[near[e]])
 
 
+@step
+def account(gain, spin, best, at):  # type: ignore[no-untyped-def]
+    """Add the cost of the next flip to the energy, and copy a best state before it is left for a higher one."""
+    if gain > 0 and at[UNSAVED]:
+        for k in range(spin.size):
+            best[k] = spin[k]
+        at[UNSAVED] = 0
+    at[ENERGY] += gain
+    if at[ENERGY] < at[BEST]:
+        at[BEST] = at[ENERGY]
+        at[BEST_STEP] = at[STEP]
+        at[UNSAVED] = 1
+
+
 @kernel
 def prepare(problem, state, top, pairs):  # type: ignore[no-untyped-def]
     """Set the costs of all flips of the state's spins."""
@@ -190,15 +204,7 @@ def search(steps, patience, problem, state, top, wide, pairs, tenure, spread):  
         is_forbidden = gain >= half  # as all others are
         if is_forbidden:
             gain -= forbidden
-        if gain > 0 and at[UNSAVED]:
-            for k in range(spin.size):
-                best[k] = spin[k]
-            at[UNSAVED] = 0
-        at[ENERGY] += gain
-        if at[ENERGY] < at[BEST]:
-            at[BEST] = at[ENERGY]
-            at[BEST_STEP] = t + 1
-            at[UNSAVED] = 1
+        account(gain, spin, best, at)
 
         # its neighbours
         s = spin[i]
