@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from spinsim.machine.compiled import kernel, part
+from spinsim.machine.compiled import kernel, step
 
 BLOCK: Final = 64
 
@@ -28,7 +28,7 @@ STEP, ENERGY, BEST, BEST_STEP, UNSAVED, PENDING, NUMBERS = range(7)
 while the state has it and is not copied; the second site of a pair, or -1; how many numbers there are."""
 
 
-@part
+@step
 def draw(random):  # type: ignore[no-untyped-def]
     """Return 31 random bits of xorshift64* (Vigna, ACM Trans. Math. Softw. 42, 30 (2016))."""
     x = random[0]
@@ -39,7 +39,7 @@ def draw(random):  # type: ignore[no-untyped-def]
     return np.int64((x * np.uint64(0x2545F4914F6CDD1D)) >> np.uint64(33))
 
 
-@part
+@step
 def rescan(b, costs, sides, low, most):  # type: ignore[no-untyped-def]
     """Find the least costs of block b."""
     down = most
@@ -52,7 +52,7 @@ def rescan(b, costs, sides, low, most):  # type: ignore[no-untyped-def]
     low[1, b] = up
 
 
-@part
+@step
 def find(c, costs, sides, low, most, r):  # type: ignore[no-untyped-def]
     """Return a site of least cost on a side, the first one from a random place on; -1 if no site is there."""
     blocks = low.shape[1]
@@ -72,7 +72,7 @@ def find(c, costs, sides, low, most, r):  # type: ignore[no-untyped-def]
     return b * BLOCK + k
 
 
-@part
+@step
 def change(j, new, cost, side, costs, sides, low, most):  # type: ignore[no-untyped-def]
     """Give site j another cost."""
     old, b, c = cost[j], j // BLOCK, side[j]
@@ -83,7 +83,7 @@ def change(j, new, cost, side, costs, sides, low, most):  # type: ignore[no-unty
         rescan(b, costs, sides, low, most)
 
 
-@part
+@step
 def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no-untyped-def]
     """Return the best flip downwards of a neighbour after site u has gone up, with its cost."""
     least, v = np.int64(most), -1
@@ -103,6 +103,49 @@ def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no
             if side[near[e]] and x < least:
                 least, v = x, near[e]
     return v, least
+
+
+@step
+def choose(start, near, weight, matrix, cost, side, costs, sides, low, most, pairs, random):  # type: ignore[no-untyped-def]
+    """Return the site to flip, and the one to flip after it, or -1."""
+    up = find(0, costs, sides, low, most, draw(random))
+    if not pairs:
+        return up, -1
+    i, half = up, most // 4
+    down = find(1, costs, sides, low, most, draw(random))
+    if up < 0 or (down >= 0 and cost[down] < cost[up]):
+        i = down
+    if up >= 0 and cost[i] >= 0 and cost[up] < half:
+        second, x = answer(up, start, near, weight, matrix, cost, side, half)
+        if second >= 0 and cost[up] + x <= cost[i]:
+            return up, second
+    return i, -1
+
+
+@step
+def disturb(i, start, near, weight, matrix, spin, cost):  # type: ignore[no-untyped-def]
+    """Change the costs of the neighbours of a site that flips."""
+    s = spin[i]
+    if matrix.size:
+        for j in range(matrix.shape[1]):
+            cost[j] -= matrix[i, j] * (s * spin[j])
+    else:
+        for e in range(start[i], start[i + 1]):
+            cost[near[e]] -= weight[e] * (s * spin[near[e]])
+
+
+@step
+def account(gain, spin, best, at):  # type: ignore[no-untyped-def]
+    """Add the cost of the next flip to the energy, and copy a best state before it is left for a higher one."""
+    if gain > 0 and at[UNSAVED]:
+        for k in range(spin.size):
+            best[k] = spin[k]
+        at[UNSAVED] = 0
+    at[ENERGY] += gain
+    if at[ENERGY] < at[BEST]:
+        at[BEST] = at[ENERGY]
+        at[BEST_STEP] = at[STEP]
+        at[UNSAVED] = 1
 
 
 @kernel
@@ -154,41 +197,19 @@ def search(steps, patience, problem, state, top, wide, pairs, tenure, spread):  
             i = at[PENDING]
             at[PENDING] = -1
         else:
-            i = find(0, costs, sides, low, most, draw(random))
-            if pairs:
-                up = i
-                down = find(1, costs, sides, low, most, draw(random))
-                if up < 0 or (down >= 0 and cost[down] < cost[up]):
-                    i = down
-                if up >= 0 and cost[i] >= 0 and cost[up] < half:
-                    second, x = answer(up, start, near, weight, matrix, cost, side, half)
-                    if second >= 0 and cost[up] + x <= cost[i]:
-                        i = up
-                        at[PENDING] = second
+            i, at[PENDING] = choose(start, near, weight, matrix, cost, side, costs, sides, low, most, pairs, random)
 
         # its energy
         gain = np.int64(cost[i])
         is_forbidden = gain >= half  # as all others are
         if is_forbidden:
             gain -= forbidden
-        if gain > 0 and at[UNSAVED]:
-            for k in range(spin.size):
-                best[k] = spin[k]
-            at[UNSAVED] = 0
-        at[ENERGY] += gain
-        if at[ENERGY] < at[BEST]:
-            at[BEST] = at[ENERGY]
-            at[BEST_STEP] = t + 1
-            at[UNSAVED] = 1
+        account(gain, spin, best, at)
 
         # its neighbours
         s = spin[i]
-        if matrix.size:
-            for j in range(matrix.shape[1]):
-                cost[j] -= matrix[i, j] * (s * spin[j])
-        elif wide:
-            for e in range(start[i], start[i + 1]):
-                cost[near[e]] -= weight[e] * (s * spin[near[e]])
+        if wide:
+            disturb(i, start, near, weight, matrix, spin, cost)
         else:
             for e in range(start[i], start[i + 1]):
                 j = near[e]

@@ -272,9 +272,12 @@ class Tabu:
         first, second = self._pool[one], self._pool[other]
         if self._is_symmetric and int(first.astype(np.int64) @ second) < 0:
             second = -second
-        child, seen, queue = np.empty_like(first), np.empty(first.size, np.bool_), np.empty(first.size, np.int64)
+        child: Spins = np.empty_like(first)
+        seen, queue = np.empty(first.size, np.bool_), np.empty(first.size, np.int64)
         sets, taken = one_flip.recombine(first, second, child, seen, queue, self._problem, self._state.random)
-        return np.asarray(child if 0 < taken < sets else np.where(bits, first, second), np.int8)
+        if not 0 < taken < sets:
+            child[:] = np.where(bits, first, second)
+        return child
 
     def _end(self) -> None:
         """Take the best state of a search into the pool, and give up a pool that no longer gains."""

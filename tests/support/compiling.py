@@ -18,6 +18,7 @@ from spinsim.engine.moves.move import Moment
 from spinsim.model.trotter import trotter
 from spinsim.optimum.enumeration import lowest_states
 from spinsim.optimum.fixing import reduce
+from spinsim.sampling.tabu import Tabu
 from spinsim.sampling.temperatures import automatic_temperatures
 
 Array = npt.NDArray[np.float64]
@@ -76,6 +77,11 @@ def _single_spins() -> None:
         )
 
 
+def _search(couplings: Callable[[int], object]) -> None:
+    """Enough steps for a pool, and for children of its states."""
+    Tabu(_sparse(couplings), 1).advance(25_000)
+
+
 RUNS: dict[str, Callable[[], object]] = {
     "degrees-tempered": lambda: _temper(ss.EdwardsAnderson(ss.hypercubic(3))),
     "field-tempered": lambda: _temper(ss.EdwardsAnderson(ss.square(4), field=1.0)),
@@ -86,6 +92,7 @@ RUNS: dict[str, Callable[[], object]] = {
     "unpacked": lambda: _unpacked(ss.EdwardsAnderson(ss.square(4), couplings="gaussian")),
     "tempering": lambda: _temper(ss.EdwardsAnderson(ss.cubic(4))),
     "single-spins": _single_spins,
+    "tabu": lambda: [_search(np.ones), _search(lambda n: np.linspace(0.1, 1, n))],
     "clusters": lambda: _clusters(ss.Ising(ss.square(4)), _sparse(np.ones)),
     "lattice-clusters": lambda: _clusters(ss.Ising(ss.square(256, 2))),
     "by-replica": lambda: [
