@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from time import perf_counter
 from typing import Final, NamedTuple
 
+from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising
 from spinsim.optimum.cycles import cycle_bounds
 from spinsim.optimum.pairs import Pairs, attainable_from, with_ghost
@@ -41,7 +41,7 @@ def lower_bound(model: Ising, seconds: float, target: float | None = None) -> Bo
         seconds: Time limit. The result depends on it, but is proven whenever the search ends.
         target: The lowest energy known, if any: a bound that reaches it proves it, and ends the search.
     """
-    began, pairs = perf_counter(), with_ghost(model)
+    began, pairs = seconds_without_compiling(), with_ghost(model)
     best, method = attainable_from(pairs, -pairs.size), "all terms satisfied"
     enough = None if target is None else round(target / model.quantum)
     methods: list[tuple[str, Method]] = [("frustrated cycles", cycle_bounds)]
@@ -49,10 +49,10 @@ def lower_bound(model: Ising, seconds: float, target: float | None = None) -> Bo
         is_sparse = len(pairs.ends) <= _BONDS_A_NODE * pairs.nodes
         methods.insert(is_sparse, ("semidefinite", semidefinite_bounds))
     for turn, (name, bounds) in enumerate(methods, 1):
-        left = seconds - (perf_counter() - began)
+        left = seconds - (seconds_without_compiling() - began)
         for found in chain([-pairs.size], bounds(pairs, left if turn == len(methods) else left * (1 - _SHARE))):
             if (raised := attainable_from(pairs, found)) > best:
                 best, method = raised, name
             if enough is not None and best >= enough:
-                return Bound(best * model.quantum, method, perf_counter() - began)
-    return Bound(best * model.quantum, method, perf_counter() - began)
+                return Bound(best * model.quantum, method, seconds_without_compiling() - began)
+    return Bound(best * model.quantum, method, seconds_without_compiling() - began)

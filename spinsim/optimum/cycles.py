@@ -14,7 +14,6 @@ SciPy's HiGHS are rounded to integers, with which the bound is computed exactly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
-from spinsim.machine.compiled import kernel, step
+from spinsim.machine.compiled import kernel, seconds_without_compiling, step
 from spinsim.optimum.pairs import Integers, Pairs
 
 MOST_BONDS: Final = 2**18  # beyond, the first program already takes minutes
@@ -35,7 +34,7 @@ Array = npt.NDArray[np.float64]
 
 def cycle_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
     """Yield ever better lower bounds of the energy in quanta, as long as cycles are violated and time is left."""
-    end, bonds = perf_counter() + seconds, len(pairs.ends)
+    end, bonds = seconds_without_compiling() + seconds, len(pairs.ends)
     if not 0 < bonds <= MOST_BONDS:
         return
     walks = _Walks(pairs)
@@ -44,7 +43,7 @@ def cycle_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
     least, unsatisfied, value = np.zeros(0), np.zeros(bonds), 0.0
     while (found := walks.violated(unsatisfied, end)) is not None:
         rows, least = vstack([rows, found[0]], format="csr"), np.append(least, found[1])
-        left = end - perf_counter()
+        left = end - seconds_without_compiling()
         if left <= 0:
             return
         program: Any = linprog(costs, -rows, -least, bounds=(0, 1), method="highs-ds", options={"time_limit": left})
@@ -92,7 +91,7 @@ class _Walks:
         seen: dict[bytes, Integers] = {}
         graph = self.start, self.neighbour, self.bond, self.negative
         for b, (i, j) in enumerate(self.ends.tolist()):
-            if perf_counter() > end:
+            if seconds_without_compiling() > end:
                 return None
             for complement in range(2):
                 closing = 1 - unsatisfied[b] if complement else unsatisfied[b]

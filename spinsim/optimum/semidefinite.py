@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil, floor, fsum, inf, sqrt
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from spinsim.machine.compiled import kernel
+from spinsim.machine.compiled import kernel, seconds_without_compiling
 from spinsim.optimum.pairs import Pairs
 
 MOST_NODES: Final = 8192  # whose matrix takes half a gigabyte
@@ -43,7 +42,7 @@ def seconds_needed(nodes: int) -> float:
 def semidefinite_bounds(pairs: Pairs, seconds: float) -> Iterator[int]:
     """Yield a proven lower bound of the energy in quanta, or none where it would take longer or too much memory."""
     used, ends = np.unique(pairs.ends, return_inverse=True)
-    nodes, end = len(used), perf_counter() + seconds
+    nodes, end = len(used), seconds_without_compiling() + seconds
     proof = seconds_needed(nodes)
     if not nodes or proof > seconds:
         return
@@ -64,7 +63,7 @@ def _lengths(matrix: Any, end: float) -> Array:
     rows = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data
     lengths, before = np.zeros(nodes), inf
     is_first = True
-    while is_first or perf_counter() < end:
+    while is_first or seconds_without_compiling() < end:
         is_first = False
         _mix(*rows, vectors, lengths, np.empty(vectors.shape[1]))
         total = float(lengths.sum())
@@ -87,7 +86,7 @@ def _proven(matrix: Any, lengths: Array, end: float) -> float | None:
         largest = 1 + _RISE_IF_UNKNOWN
     rise = max(largest - 1, 0.0) + 2 * _TOLERANCE
     for trial in range(_MOST_TRIALS):
-        if trial and perf_counter() + seconds_needed(nodes) > end:
+        if trial and seconds_without_compiling() + seconds_needed(nodes) > end:
             return None
         diagonal = lengths * (1 + rise)
         dense = (-matrix).toarray(order="F")
