@@ -27,6 +27,7 @@ SHORTER = {
     "README.md": {
         "--sweeps 20000": "--sweeps 4000",
         "samples=64": "samples=8",
+        "time_limit=10": "time_limit=0.1",
     },
     "docs/howto/analysis.md": {"--sweeps 20000 --clusters sw": "--sweeps 2000 --clusters sw", "--size 32": "--size 12"},
     "docs/howto/campaigns.md": {
@@ -44,6 +45,7 @@ SHORTER = {
         "60:24g --sweeps 20000": "60:24g --sweeps 1000",
         "sweeps=5000, wang_landau=5000": "sweeps=500, wang_landau=500",
     },
+    "docs/howto/solving.md": {"--time-limit 2": "--time-limit 0.2", "--time-limit 1 ": "--time-limit 0.1 "},
     "docs/theory/annealing.md": {
         "--populations 16 --replicas 32768": "--populations 4 --replicas 2048",
         "replicas=4096, steps=100": "replicas=1024, steps=50",

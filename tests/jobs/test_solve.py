@@ -163,6 +163,6 @@ def test_quality_of_an_answer() -> None:
     assert quality.time_to_solution.low < quality.time_to_solution.value < quality.time_to_solution.high
     one = time_to_solution(1, 2.0)
     assert one.value == pytest.approx(2 * np.log(100))
-    assert ss.solve(ss.Ising(ss.square(6)), 1.0).quality.sentence == "optimal: all sites could be fixed"
+    assert ss.solve(ss.Ising(ss.square(6)), 1.0).quality.sentence.startswith("optimal")
     torus = graph(ss.EdwardsAnderson(ss.square(6), couplings="gaussian"))
     assert ss.solve(torus, 20.0, fix=False).quality.sentence == "optimal: it meets a proven bound"
