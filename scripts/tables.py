@@ -288,6 +288,16 @@ def searches() -> str:
     return of_lines(["instance", "sites", "target", *heads, "fastest other / solve"], lines)
 
 
+def independent_sets() -> str:
+    """Sizes and seconds of the instances that take longest."""
+    lines = [
+        [row["instance"], str(row["sites"]), f"{row['size']} of {row['known']}", number(row["seconds"])]
+        for row in rows("independent-sets")
+        if row["seconds"] > 0.1 or row["size"] < row["known"]
+    ]
+    return of_lines(["instance", "sites", "size, of the largest known", "seconds"], lines)
+
+
 OUTPUTS: Final = (
     "coherence", "continuous_time", "critical_coupling", "critical_field", "dynamic_exponent", "ground_states",
     "houdayer", "houdayer_large", "nishimori", "nishimori_cubic", "quantum_glass_transition", "spin_glass_transition",
@@ -304,6 +314,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "jobs-gpu": lambda: jobs("jobs-gpu"),
     "scaling": lambda: scaling("scaling"),
     "solve-peers": searches,
+    "independent-sets": independent_sets,
     "one-chain": lambda: one_chain("one-chain"),
     "beside": beside,
     "front": front,
