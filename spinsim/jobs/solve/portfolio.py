@@ -52,6 +52,13 @@ class Portfolio:
         """Return the number of the method that is next and its sweeps, after this time; None if nothing is left."""
         return self._of_sweeps() if self._sweeps is not None else self._of_seconds(elapsed)
 
+    @property
+    def is_sharing(self) -> bool:
+        """True once the best method is known: until then each shows what it finds by itself."""
+        if self._sweeps is not None:
+            return min(one.sweeps for one in self.methods) >= SECOND * self._sweeps
+        return sum(clock.seconds for clock in self.clocks) >= SECOND * self._seconds
+
     def _of_sweeps(self) -> tuple[int, int] | None:
         assert self._sweeps is not None  # noqa: S101
         most = [max(one.unit, self._sweeps // one.unit * one.unit) for one in self.methods]

@@ -37,6 +37,7 @@ from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_o
 Feasible = Callable[[dict[Any, int]], bool]
 _TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
 _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
+_SPARSE: Final = 4  # bonds a site up to which bounds are often tight, and get all of this part
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
 
@@ -96,6 +97,7 @@ class SolveRun(Run):
         sites = rest.sites if rest is not None else prepared.known.spins.shape[1] if len(prepared.known.spins) else 1
         self._states = States(sites, most, rest is None or not np.any(rest.fields), test)
         self._improved: list[tuple[float, float]] = []
+        self._offered = np.inf  # lowest energy of a state that methods took over from each other
         place = Place(run.seed, plan.device, run.threads, run.gpus, is_fixed=s.time_limit is None)
         methods: list[Method] = []
         if rest is not None:
@@ -138,18 +140,15 @@ class SolveRun(Run):
 
     def _take(self, number: int, sweeps: int) -> None:
         method, began = self._portfolio.methods[number], seconds_without_compiling()
-        before, best = method.lowest, self._lowest
+        before = method.lowest
         method.advance(sweeps)
         self._portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
         self._done += 1
-        if self._lowest < best:
-            for other in self._portfolio.methods:
-                if other is not method:
-                    other.offer(self._states.energies[0], self._states.spins()[0])
-
-    @property
-    def _lowest(self) -> float:
-        return min((one.lowest for one in self._portfolio.methods), default=np.inf)
+        if self._portfolio.is_sharing and len(self._states) and self._states.energies[0] < self._offered:
+            self._offered, found = self._states.energies[0], self._states.spins()[0]
+            for one in self._portfolio.methods:
+                if one.lowest > self._offered:
+                    one.offer(self._offered, found)
 
     def _look(self, energies: npt.NDArray[np.float64], spins_of: Callable[[int], Spins]) -> bool:
         """Take in states of the rest; return True if the search is over."""
@@ -170,7 +169,8 @@ class SolveRun(Run):
         limit, rest, shift = self._plan.of_job.time_limit, self._prepared.rest, self._prepared.shift
         assert rest is not None  # noqa: S101
         met = self._states.energies[0] if len(self._states) else None
-        seconds = _SECONDS_OF_BOUND if limit is None else _FOR_BOUND * limit
+        part = _FOR_BOUND if rest.bonds <= _SPARSE * rest.sites else _FOR_BOUND / 5
+        seconds = _SECONDS_OF_BOUND if limit is None else part * limit
         self._bound = lower_bound(rest, seconds, met).energy + shift
         if met is not None and met + shift <= self._bound and not self._states.failed[0]:
             self._proof = PROOFS.index(BOUNDED)
@@ -212,6 +212,7 @@ class SolveRun(Run):
         for one, clock in zip(self._portfolio.methods, self._portfolio.clocks, strict=True):
             saved |= {f"{one.name}_{name}": array for name, array in one.state().items()}
             saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
+        saved["offered"] = np.array(self._offered)
         return {**saved, **self._outcome(), **self._best()}
 
     def ended(self) -> tuple[Arrays, Arrays | None]:
@@ -229,6 +230,7 @@ class SolveRun(Run):
             )
         self._search.restore(saved)
         self._states.restore(of("states_"))
+        self._offered = float(saved["offered"])
         self._done, self._bound = int(saved[f"{GROUP}/done"]), float(saved[f"{GROUP}/bound"])
         columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
         self._improved = list(zip(*columns, strict=True))

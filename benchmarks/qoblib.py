@@ -1,9 +1,9 @@
 """Time in which ``ss.solve`` meets the largest independent sets known of QOBLIB, problem 07.
 
-    python benchmarks/independent_sets.py FILE.qs.xz ... --seconds 60 --out results.json
+    python benchmarks/qoblib.py FILE.qs.xz ... --seconds 60 --out results.json
 
-Each instance gets one call with the known size as its target, in a process that has compiled its kernels. Sizes are those
-of the suite's list of November 2026 (https://github.com/ZIB-AOPT/QOBLIB). scripts/tables.py makes the table of
+Each instance gets one call with the known size as its target, in a process that has compiled its kernels. Sizes are
+those of the suite's list of November 2026 (https://github.com/ZIB-AOPT/QOBLIB). scripts/tables.py makes the table of
 docs/benchmarks/optimisation.md from docs/benchmarks/results/independent-sets.json.
 """
 
@@ -50,7 +50,7 @@ def main() -> None:
         rows.append({"instance": model.name, "sites": model.sites, "known": KNOWN[model.name], "size": size})
         rows[-1] |= {"seconds": round(seconds, 4), "proven": proven}
         print(rows[-1], file=sys.stderr, flush=True)
-    command = " ".join(["python", "benchmarks/independent_sets.py", "*.qs.xz", f"--seconds {given.seconds:g}"])
+    command = " ".join(["python", "benchmarks/qoblib.py", "*.qs.xz", f"--seconds {given.seconds:g}"])
     told = {"command": command, "machine": machine(given.device, None), "seed": given.seed, "rows": rows}
     text = json.dumps(told, indent=1)
     if given.out is None:
