@@ -288,6 +288,16 @@ def searches() -> str:
     return of_lines(["instance", "sites", "target", *heads, "fastest other / solve"], lines)
 
 
+def portfolio() -> str:
+    """Best values of single methods and of the portfolio."""
+    methods = "anneal", "temper", "solve"
+    lines = [
+        [row["instance"], str(row["sites"]), row["value"], *(f"{row[name]:.12g}" for name in methods)]
+        for row in rows("portfolio")
+    ]
+    return of_lines(["instance", "sites", "value", *methods], lines)
+
+
 def independent_sets() -> str:
     """Sizes and seconds of the instances that take longest."""
     lines = [
@@ -314,6 +324,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "jobs-gpu": lambda: jobs("jobs-gpu"),
     "scaling": lambda: scaling("scaling"),
     "solve-peers": searches,
+    "portfolio": portfolio,
     "independent-sets": independent_sets,
     "one-chain": lambda: one_chain("one-chain"),
     "beside": beside,

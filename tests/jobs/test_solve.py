@@ -147,6 +147,17 @@ def test_distinct_low_states() -> None:
     assert len({tuple(one.solution.values.tolist()) for one in lowest}) == len(lowest) == 20
 
 
+def test_all_low_states_of_few_sites() -> None:
+    for seed in range(6):  # in fields for odd numbers
+        model = small(seed, 10)
+        model = model if seed % 2 else ss.Ising(model.graph, model.couplings)
+        found = ss.solve(model, sweeps_limit=20, states=7)
+        states = np.array(list(itertools.product((-1, 1), repeat=10)), np.int8)
+        energies = np.sort(model.energy(states.T[None])[0])[:: 1 if seed % 2 else 2]  # a state and its reverse are one
+        assert np.allclose([one.solution.energy for one in found.states], energies[:7])
+        assert found.quality.is_proven
+
+
 def test_quality_of_an_answer() -> None:
     from spinsim.jobs.solve.result import time_to_solution
 

@@ -98,6 +98,7 @@ class Method:
 
     name: ClassVar[str]
     unit: ClassVar[int] = 1  # sweeps are done in multiples of it
+    device_name: str = "cpu"
     patience: int = 0
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
@@ -154,6 +155,7 @@ class Anneals(Method):
         self._settings = self._plan.config.anneal.of_anneal(self._number)
         self._ladder = self._settings.ladder
         self._engine: Any = engine_of(self._plan, self._number)
+        self.device_name = self._engine.device_name
         self._least = np.full(self._engine.replicas, np.inf)
 
     def advance(self, sweeps: int) -> None:
@@ -213,6 +215,7 @@ class Tempering(Method):
         t, seed = self._plan.config.temper, seed_of_start(self._plan.config.run.seed, self._restarts.number)
         self._seed = seed
         self._engine: Engine = self._plan.engine_on(self._ladder, seed, t.number_of_groups)
+        self.device_name = self._engine.device_name
         self._saved: dict[str, npt.NDArray[Any]] | None = None  # with exchanges, which an engine without ladder lacks
         self._least = np.full(t.number_of_groups, np.inf)
 

@@ -53,17 +53,14 @@ class Prepared:
     def _fix(self, device: str, threads: int | None, seconds: float) -> None:
         model = self._model
         if model.lattice is not None and (spins := ground_state(model, device, threads, 0.0)) is not None:
-            self.known, self.rest, self.proof = (
-                LowestStates(model.energy(spins[None])[:1], spins[None], 0),
-                None,
-                _SOLVED,
-            )
+            self.known = LowestStates(model.energy(spins[None])[:1], spins[None], 0)
+            self.rest, self.proof = None, _SOLVED
             return  # lattices can be drawn at once, what is left of them cannot
         reduced = reduce(model)
         exact = [ground_state(part, device, threads, seconds) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
         remaining = sum(part.sites for part in left)
-        if remaining > (_WORTH_A_LATTICE if model.lattice is not None else 1 - 1e-9) * model.sites:
+        if remaining > (model.sites - 1 if model.lattice is None else _WORTH_A_LATTICE * model.sites):
             return  # as lattices are searched faster than other graphs
         ends = np.cumsum([part.sites for part in left])
 

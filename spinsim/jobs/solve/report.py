@@ -10,10 +10,10 @@ import numpy as np
 from spinsim.analysis.tables import Columns, Report, Row, unprinted
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
-from spinsim.jobs.solve.result import SolveResult, time_in_words
+from spinsim.jobs.solve.result import FIXED_WORDS, SolveResult, time_in_words
 from spinsim.jobs.solve.run import SolvePlan
 from spinsim.model.targets import value_name, value_of
-from spinsim.run.search import goal
+from spinsim.run.search import GROUP, goal
 
 
 def describe(plan: SolvePlan) -> str:
@@ -61,7 +61,9 @@ def _findings(result: SolveResult) -> list[Row]:
         if quality.bound is not None:
             rows.append(Row("Bound", quality.bound, note=f"{100 * (quality.gap or 0):.3g} % away", key="bound"))
     if 0 < result.search.sites < model.sites:
-        rows.append(Row("Searched", f"{result.search.sites} of {model.sites} sites; the others were solved exactly"))
+        rows.append(Row("Searched", f"{result.search.sites} of {model.sites} sites"))
+    if words := result.record.groups[GROUP].attributes.get(FIXED_WORDS):
+        rows.append(Row("Exact", note=words))
     tested, feasible = result.search.tested.tolist()
     if tested:
         rows.append(Row("Feasible", f"{feasible} of {count(tested, 'state')}"))

@@ -27,6 +27,8 @@ from spinsim.store.contents import BITS, BYTE, ENERGY, LABELS, Series
 FIXED, SOLVED, BOUNDED = "all sites could be fixed", "all parts were solved exactly", "it meets a proven bound"
 PROOFS: Final = "", FIXED, SOLVED, BOUNDED
 """Reasons why an answer is optimal, by number; the first one stands for none."""
+FIXED_WORDS: Final = "fixed"
+"""Attribute of the group: how many sites needed no search, and why."""
 _OF_METHODS: Final = (
     Series("seconds", ("method",), np.float64, "time of each method", "s"),
     Series("sweeps", ("method",), np.int64, "sweeps of each method"),

@@ -20,7 +20,7 @@ from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
-from spinsim.jobs.solve.result import BOUNDED, PROOFS, Solved, SolveResult
+from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, Solved, SolveResult
 from spinsim.jobs.solve.settings import Solve
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.model.ising import Ising, read_instance
@@ -87,15 +87,18 @@ class SolveRun(Run):
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
-        self._prepared = prepared = Prepared(
-            model, s.states if s.fix else 0, plan.device, run.threads, _TO_DRAW * (s.time_limit or np.inf)
-        )
+        states = (
+            s.states if s.fix and plan.feasible is None else 0
+        )  # a removed site has one value, whatever is feasible
+        how_long = _TO_DRAW * (s.time_limit or np.inf)
+        self._prepared = prepared = Prepared(model, states, plan.device, run.threads, how_long)
         self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
-        sites = rest.sites if rest is not None else prepared.known.spins.shape[1] if len(prepared.known.spins) else 1
-        self._states = States(sites, most, rest is None or not np.any(rest.fields), test)
+        searched = model if rest is None else rest
+        sites = 1 if rest is None and not len(prepared.known.spins) else searched.sites
+        self._states = States(sites, most, not np.any(searched.fields), test)
         self._improved: list[tuple[float, float]] = []
         self._offered = np.inf  # lowest energy of a state that methods took over from each other
         place = Place(run.seed, plan.device, run.threads, run.gpus, is_fixed=s.time_limit is None)
@@ -104,10 +107,12 @@ class SolveRun(Run):
             how = place, self._look, watch.on_updates
             methods = [METHODS[name](rest, *how) for name in s.methods.split(",")]
         self._portfolio = Portfolio(methods, s.time_limit or np.inf, s.sweeps_limit)
-        self.where = {"engine": f"{plan.device}, portfolio", "devices": plan.device}
+        devices = ", ".join(sorted({one.device_name for one in methods})) or "cpu"
+        self.where = {"engine": f"{plan.device}, portfolio", "devices": devices}
         lengths = {"method": len(methods), "improvement": 0, "state": 0, "byte": -(-model.sites // 8), "outcome": 2}
         group = search_group(Solved, lengths | {"sample": 1}, self._search.target)
-        group.attributes[LABELS] = json.dumps({"method": [one.name for one in methods]})
+        names = json.dumps({"method": [one.name for one in methods]})
+        group.attributes.update({LABELS: names, FIXED_WORDS: prepared.words})
         none = np.full((1, 1), np.inf), np.ones((1, model.sites), np.int8)
         self.contents = Record({}, {}, {GROUP: group, BEST: group_of_best(*none)})
 
@@ -115,13 +120,11 @@ class SolveRun(Run):
         self._watch.on_stage("", 0)
         if self._prepared.rest is None:
             known = self._prepared.known
-            energies, spins = (
-                known.energies.tolist() or [0.0],
-                known.spins if len(known.spins) else np.ones((1, 1), np.int8),
-            )
-            for energy, one in zip(energies, spins, strict=True):
+            for energy, one in zip(known.energies.tolist(), known.spins, strict=True):
                 self._states.offer(energy, one)
-            self._search.look(np.array([[energies[0] + self._prepared.shift]]), 0)
+            if not len(self._states):  # nothing is left of the problem
+                self._states.offer(0.0, np.ones(1, np.int8))
+            self._search.look(np.array([[self._states.energies[0] + self._prepared.shift]]), 0)
             return
         while not (self._is_over() and len(self._states)):
             turn = self._portfolio.turn(self._search.elapsed)
@@ -155,9 +158,9 @@ class SolveRun(Run):
         if self._states.look(energies, spins_of):
             whole = self._states.energies[0] + self._prepared.shift
             self._improved.append((self._search.elapsed, whole))
-            self._search.look(np.array([[whole]]), self._done + 1)
-            if whole <= self._bound:
-                self._proof = PROOFS.index(BOUNDED)
+            if not self._states.failed[0]:
+                self._search.look(np.array([[whole]]), self._done + 1)
+                self._proof = PROOFS.index(BOUNDED) if whole <= self._bound else 0
         return self._is_over()
 
     def _time_for_bound(self) -> bool:

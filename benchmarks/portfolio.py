@@ -1,0 +1,55 @@
+"""The best values of ``ss.solve`` beside those of ``ss.anneal`` and ``ss.temper`` alone, in the same time.
+
+    python benchmarks/portfolio.py FILES... --seconds 4 --out results.json
+
+Each call has all cores, defaults and a process that has compiled its kernels. scripts/tables.py makes the table of
+docs/benchmarks/optimisation.md from docs/benchmarks/results/portfolio.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import spinsim as ss
+from spinsim.cli.bench import machine
+from spinsim.model.targets import value_name, value_of
+
+
+def main() -> None:
+    """Search for the best value of each instance by each call."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("instances", nargs="+", type=Path)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="file for the results, by default standard output")
+    given = parser.parse_args()
+    rows = []
+    for path in given.instances:
+        model = ss.read_instance(path)
+        calls = {call.__name__: partial(call, model, seed=given.seed, device=given.device) for call in CALLS}
+        row = {"instance": model.name, "sites": model.sites, "value": value_name(model)}
+        for name, call in calls.items():
+            call(time_limit=0.02)  # compiles
+            found: Any = call(time_limit=given.seconds)
+            row[name] = float(value_of(model, found.best_energy.min()))
+        rows.append(row)
+        print(row, file=sys.stderr, flush=True)
+    command = f"python benchmarks/portfolio.py FILES --seconds {given.seconds:g}"
+    told = {"command": command, "machine": machine(given.device, None), "seed": given.seed, "rows": rows}
+    text = json.dumps(told, indent=1)
+    if given.out is None:
+        print(text)
+    else:
+        given.out.write_text(f"{text}\n")
+
+
+CALLS = ss.anneal, ss.temper, ss.solve
+
+if __name__ == "__main__":
+    main()
