@@ -9,14 +9,14 @@ docs/benchmarks/optimisation.md from docs/benchmarks/results/portfolio.json.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from report import write
+
 import spinsim as ss
-from spinsim.cli.bench import machine
 from spinsim.model.targets import value_name, value_of
 
 
@@ -41,12 +41,7 @@ def main() -> None:
         rows.append(row)
         print(row, file=sys.stderr, flush=True)
     command = f"python benchmarks/portfolio.py FILES --seconds {given.seconds:g}"
-    told = {"command": command, "machine": machine(given.device, None), "seed": given.seed, "rows": rows}
-    text = json.dumps(told, indent=1)
-    if given.out is None:
-        print(text)
-    else:
-        given.out.write_text(f"{text}\n")
+    write(given.out, command, given.device, rows, seed=given.seed)
 
 
 CALLS = ss.anneal, ss.temper, ss.solve

@@ -10,13 +10,13 @@ docs/benchmarks/optimisation.md from docs/benchmarks/results/independent-sets.js
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
+from report import write
+
 import spinsim as ss
-from spinsim.cli.bench import machine
 
 KNOWN = {
     "C125-9": 34, "C500-9": 57, "MANN-a9": 3, "R_1000_005_1": 117, "R_500_005_1": 91, "aves-sparrow-social": 13,
@@ -51,12 +51,7 @@ def main() -> None:
         rows[-1] |= {"seconds": round(seconds, 4), "proven": proven}
         print(rows[-1], file=sys.stderr, flush=True)
     command = " ".join(["python", "benchmarks/qoblib.py", "*.qs.xz", f"--seconds {given.seconds:g}"])
-    told = {"command": command, "machine": machine(given.device, None), "seed": given.seed, "rows": rows}
-    text = json.dumps(told, indent=1)
-    if given.out is None:
-        print(text)
-    else:
-        given.out.write_text(f"{text}\n")
+    write(given.out, command, given.device, rows, seed=given.seed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of the programs beside, printed as text or, with ``--json``, as an object for docs/benchmarks/results."""
+"""Results of the programs beside, as text or as an object for docs/benchmarks/results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from spinsim.cli.bench import machine
+
+
+def write(out: Path | None, command: str, device: str, rows: list[dict[str, Any]], **more: Any) -> None:
+    """Write rows as a file of docs/benchmarks/results, or to standard output; ``more`` is told beside them."""
+    about = {"command": command, "machine": machine(device, None), "date": date.today().isoformat()}
+    text = json.dumps({**about, **more, "rows": rows}, indent=1)
+    if out is None:
+        print(text)
+    else:
+        out.write_text(f"{text}\n")
 
 
 def report(about: str, rows: Iterable[dict[str, Any]], programs: tuple[str, ...]) -> None:

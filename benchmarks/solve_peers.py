@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from report import write
 
 import spinsim as ss
 from spinsim.benchmark.jobs import target_of
-from spinsim.cli.bench import machine
 from spinsim.model.targets import value_name
 from spinsim.sampling.temperatures import automatic_temperatures
 
@@ -351,15 +351,9 @@ def main() -> None:
     versions = {
         name: version(name) for name in PACKAGES if importlib.util.find_spec(name.partition("-")[0]) is not None
     }
-    told = {
-        "command": " ".join(["python", "benchmarks/solve_peers.py", *sys.argv[1:]]),
-        "machine": machine("cpu", None),
-    }
-    text = json.dumps(told | {"limit": given.limit, "versions": versions, "rows": as_rows(results)}, indent=1)
-    if given.out is None:
-        print(text)
-    else:
-        given.out.write_text(f"{text}\n")
+    words = (Path(word).name if Path(word).is_file() else word for word in sys.argv[1:])
+    command = " ".join(["python", "benchmarks/solve_peers.py", *words])
+    write(given.out, command, "cpu", as_rows(results), limit=given.limit, versions=versions)
 
 
 if __name__ == "__main__":
