@@ -15,6 +15,7 @@ INSTANCE = ROOT / "tests/data/pm1s_100.0.mc"
 @pytest.mark.system
 def test_a_row_for_an_instance(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     script = ROOT / "benchmarks/solve_peers.py"
+    monkeypatch.syspath_prepend(script.parent)
     monkeypatch.setattr("sys.argv", [str(script), str(INSTANCE), "--seeds", "1", "--limit", "1", "--tries", "1"])
     runpy.run_path(str(script), run_name="__main__")
     (row,) = json.loads(capsys.readouterr().out)["rows"]
@@ -27,3 +28,18 @@ def test_a_search_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     script = Path(ROOT / "benchmarks/fresh_process.py")
     monkeypatch.setattr("sys.argv", [str(script), "spinsim anneal", str(INSTANCE), "127", "{}", "1"])
     runpy.run_path(str(script), run_name="__main__")
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("name", "instance"), [("portfolio", INSTANCE), ("qoblib", None)])
+def test_a_row_of_searches(name, instance, tmp_path, monkeypatch, capsys) -> None:
+    script, path = ROOT / f"benchmarks/{name}.py", instance or tmp_path / "farm.qs"
+    if instance is None:  # a path of 19 sites by the name of an instance, whose largest independent set has 10
+        pairs = "".join(f"{k} {k + 1} 1\n" for k in range(1, 19))
+        path.write_text(f"19 37\n{''.join(f'{k} {k} -1' + chr(10) for k in range(1, 20))}{pairs}")
+    monkeypatch.syspath_prepend(script.parent)
+    monkeypatch.setattr("sys.argv", [str(script), str(path), "--seconds", "0.1"])
+    runpy.run_path(str(script), run_name="__main__")
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"][0]["instance"] == path.stem.removesuffix(".txt")
+    assert told["rows"][0].get("size", 10) == 10

@@ -158,6 +158,17 @@ def test_all_low_states_of_few_sites() -> None:
         assert found.quality.is_proven
 
 
+def test_several_states_of_a_problem_that_is_solved_exactly() -> None:
+    model = ss.EdwardsAnderson(ss.square(9, periodic=False), couplings="gaussian")
+    found, best = ss.solve(model, 20.0, states=5), ss.solve(model, 1.0)
+    assert found.best_energy == best.best_energy
+    assert found.quality.is_proven
+    assert best.quality.is_proven
+    energies = [one.solution.energy for one in found.states]
+    assert len(set(energies)) == 5
+    assert energies == sorted(energies)
+
+
 def test_quality_of_an_answer() -> None:
     from spinsim.jobs.solve.result import time_to_solution
 

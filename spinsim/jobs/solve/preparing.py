@@ -31,10 +31,11 @@ class Prepared:
         proof: Number of the sentence of ``PROOFS`` if nothing is left, else 0.
         words: How many sites need no search, and why; empty where all do.
         known: Lowest states of the whole problem, if all states were compared.
+        lowest: Exact lowest energy, if it is known although the problem is searched for more states; else -inf.
 
     Args:
-        states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have one state each, so
-            that several states are all found only if nothing is removed.
+        states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have their best value in
+            all of them.
         seconds: Time that drawing a planar graph may take.
     """
 
@@ -43,12 +44,18 @@ class Prepared:
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         self.known = LowestStates(np.empty(0), np.empty((0, model.sites), np.int8), 0)
-        if states == 1:
-            self._fix(device, threads, seconds)
-        elif states and model.sites <= FEW[device]:
+        self.lowest = -np.inf
+        if states > 1 and model.sites <= FEW[device]:
             gpu = 0 if device == "cuda" else None
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
             self.rest, self.proof = None, _SOLVED
+        elif states:
+            self._fix(device, threads, seconds)
+            if states > 1 and self.proof:  # one state is known, and more are wanted
+                known = self.known.spins[0] if len(self.known.spins) else self.whole(np.ones(1, np.int8))
+                self.lowest = float(model.energy(known[None])[0])
+                self.rest, self.shift, self.proof, self.words = model, 0.0, 0, ""
+                self._undo = lambda spins: spins
 
     def _fix(self, device: str, threads: int | None, seconds: float) -> None:
         model = self._model

@@ -92,7 +92,7 @@ class SolveRun(Run):
         )  # a removed site has one value, whatever is feasible
         how_long = _TO_DRAW * (s.time_limit or np.inf)
         self._prepared = prepared = Prepared(model, states, plan.device, run.threads, how_long)
-        self._proof, self._bound, self._done = prepared.proof, -np.inf, 0
+        self._proof, self._bound, self._done = prepared.proof, prepared.lowest, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
@@ -135,11 +135,11 @@ class SolveRun(Run):
                 self._find_bound()
             if self._saving.due():
                 yield None
-        if self._plan.of_job.time_limit is None and not self._search.is_met:
+        if self._plan.of_job.time_limit is None and not (self._search.is_met or self._proof):
             self._find_bound()  # at the end, so that no other turn depends on its time
 
     def _is_over(self) -> bool:
-        return bool(self._proof) or self._search.is_over
+        return (bool(self._proof) and len(self._states) >= self._plan.of_job.states) or self._search.is_over
 
     def _take(self, number: int, sweeps: int) -> None:
         method, began = self._portfolio.methods[number], seconds_without_compiling()
