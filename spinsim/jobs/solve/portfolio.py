@@ -46,7 +46,7 @@ class Portfolio:
 
     def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None) -> None:
         self.methods, self.clocks = methods, [Clock() for _ in methods]
-        self._seconds, self._sweeps, self._next = seconds, sweeps, 0
+        self._seconds, self._sweeps = seconds, sweeps
 
     def turn(self, elapsed: float) -> tuple[int, int] | None:
         """Return the number of the method that is next and its sweeps, after this time; None if nothing is left."""
