@@ -200,6 +200,7 @@ def table(
       and last sweep, number of measurements, averages with errors, and ``<name>_verdict`` over all bins.
     * ``energy``: of a multicanonical run, a row for each energy (and sample), with ln g and its error; by
       ``temperature``, such a run has averages at temperatures around the peak of the specific heat.
+    * ``method``: of a solve run, a row for each method: seconds, sweeps, lowest energy, independent starts and hits.
     * the name of an observable of your own: a row for each temperature and element of the array (``<name>_axis_0``
       and so on).
 
@@ -209,7 +210,7 @@ def table(
     Args:
         run: A result, or a file that spinsim wrote; or a list of these.
         by: ``temperature``, ``sample`` or, of a tempering run, ``bin`` and, if it has two copies or more, ``overlap``;
-            of a multicanonical run ``temperature`` or ``energy``.
+            of a multicanonical run ``temperature`` or ``energy``; of a solve run ``method``.
         columns: Averages to show, each with its error: their names, or ``main`` for the few that say most of the model,
             as ``spinsim analyze`` prints them. By default all of them, those few first.
 

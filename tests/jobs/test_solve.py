@@ -120,6 +120,11 @@ def test_problems_in_every_form(tmp_path) -> None:
         ss.solve([("a", "b", 1.0)])
     with pytest.raises(ss.InputError, match="2 samples, and each is a problem of its own"):
         ss.solve(ss.EdwardsAnderson(ss.square(4), samples=2))
+    with pytest.raises(ss.InputError, match="feasible of type int is no function"):
+        ss.solve(qubo, feasible=1)
+    with pytest.raises(ss.InputError, match="has no table by temperature: give by='method'"):
+        ss.table(found[0])
+    assert list(ss.table(ss.solve(graph(GLASS), sweeps_limit=20), by="method").method) == ["anneal", "temper", "tabu"]
     with pytest.raises(ss.InputError, match="method 'walk' is unknown: give some of anneal,temper,tabu"):
         ss.solve(qubo, methods="anneal,walk")
 

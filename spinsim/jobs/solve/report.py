@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from spinsim.analysis.tables import Columns, Report, Row, unprinted
+from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
 from spinsim.jobs.solve.result import FIXED_WORDS, SolveResult, time_in_words
@@ -109,5 +110,5 @@ def _states(result: SolveResult) -> list[Row]:
 
 def columns(result: SolveResult, by: str) -> Columns:
     if by != "method":
-        raise reports.no_table(f"a solve run by {by}", result)
+        raise InputError(f"a solve run has no table by {by}: give by='method', for a line for each method")
     return _columns(result)

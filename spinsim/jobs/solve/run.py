@@ -334,5 +334,9 @@ def solve(
         KeyboardInterrupt: on Ctrl-C; a run with ``out`` is saved first.
     """
     given = dict(locals())
+    if feasible is not None and not callable(feasible):
+        raise WrongTypeError(
+            f"feasible of type {type(feasible).__name__} is no function: give one that takes the values by label"
+        )
     result: SolveResult = run_of_call(Solve, problem_of(given.pop("problem")), given)
     return result
