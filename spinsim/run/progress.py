@@ -131,7 +131,7 @@ class Bar:
     @property
     def speed(self) -> list[str]:
         rate = self.rate
-        if rate is None:
+        if not rate:  # rows are counted, or all was solved without a sweep
             return []
         return [f"{rate:.3g} updates/ns over {self.seconds:.1f} s{_in_words(self._rates())}"]
 
