@@ -56,7 +56,7 @@ def find_order(model: Ising, most: int = MOST) -> Order | None:
 
     Of a large graph a part is tried first, which shows at once that most graphs are too wide.
     """
-    if model.sites > _MOST_SITES:
+    if model.sites > _MOST_SITES or model.bonds > 2 * most * model.sites:  # parallel bonds may count twice
         return None
     near, couplings = adjacency(model.graph), model.integer_couplings(0)
     start, neighbours = near.start.tolist(), np.where(couplings[near.bond], near.neighbour, -1).tolist()

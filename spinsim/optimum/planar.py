@@ -32,6 +32,9 @@ _SECONDS_A_BOND: Final = 3e-4  # of drawing by NetworkX
 Flags = npt.NDArray[np.bool_]
 
 
+_MOST_BONDS: Final = 6  # a site, twice as many as planar graphs have: parallel bonds may count twice
+
+
 class PlanarState(NamedTuple):
     """The lowest state of a planar model, and the proven lower bound of all energies."""
 
@@ -54,6 +57,8 @@ def planar_ground_state(model: Ising, seconds: float = inf) -> PlanarState | Non
     Raises:
         InputError: where PyMatching or NetworkX is not installed.
     """
+    if model.bonds > _MOST_BONDS * model.sites:
+        return None
     pairs = with_ghost(model)
     sides = _sides_of_bonds(pairs, model, seconds)
     if sides is None:

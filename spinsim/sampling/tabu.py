@@ -84,6 +84,7 @@ class Tabu:
         model: A model of one sample.
         seed: Of all random numbers.
         start: A state to begin with, +1 and -1, shape (sites,); random if None.
+        like: Another search of the same problem, whose arrays of couplings are shared.
 
     Attributes:
         starts: Independent starts begun, each with a pool of its own; those with states that were given do not count.
@@ -92,7 +93,7 @@ class Tabu:
         InputError: for several samples, spins that do not fit, and if memory does not suffice.
     """
 
-    def __init__(self, model: Ising, seed: int, start: npt.ArrayLike | None = None) -> None:
+    def __init__(self, model: Ising, seed: int, start: npt.ArrayLike | None = None, like: Tabu | None = None) -> None:
         if model.samples != 1:
             raise InputError(f"a tabu search takes one sample, not {model.samples}: give model.of_samples(0, 1)")
         self._model, self._seed, sites = model, rng.check_seed(seed), model.sites
@@ -103,7 +104,7 @@ class Tabu:
         is_small = model.largest_local_field // unit < _LARGEST_SMALL
         kind: Any = np.int32 if is_small else np.int64
         self._top = np.array([np.iinfo(kind).max], kind)
-        self._problem = self._rows(kind)
+        self._problem: tuple[Array, ...] = self._rows(kind) if like is None else like._problem
         blocks = -(-sites // BLOCK)
         self._is_wide = bool(self._problem[3].size or 2 * model.bonds > sites * blocks)
         shares = [max(2, int(share * sites)) for share in SHARES]

@@ -143,6 +143,35 @@ def test_feasible_states_come_first() -> None:
     assert never.search.state_failed.all()
 
 
+def test_a_test_sees_a_state_and_its_reverse(tmp_path) -> None:
+    dense = ss.Ising.from_matrix(np.triu(np.random.default_rng(1).normal(size=(40, 40)), 1))
+    for value in (-1, 1):
+        found = ss.solve(dense, sweeps_limit=40, feasible=lambda values, value=value: values[0] == value)
+        assert not found.search.state_failed.any()
+        assert found.best.values[0] == value
+    path = tmp_path / "run.h5"
+    ss.solve(dense, sweeps_limit=40, out=path, feasible=lambda values: values[0] == 1)
+    for other in (None, lambda values: values[0] == -1):
+        with pytest.raises(ss.InputError, match="with another test of feasibility: give another file"):
+            ss.solve(dense, sweeps_limit=40, out=path, feasible=other)
+
+
+def test_a_search_goes_on_with_other_threads(tmp_path) -> None:
+    path = tmp_path / "run.h5"
+    first = ss.solve(graph(GLASS), 0.3, threads=1, out=path, fix=False)
+    longer = ss.resume(path, time_limit=0.6, threads=2)
+    assert (longer.search.starts >= first.search.starts).all()
+    assert longer.best_energy <= first.best_energy
+
+
+def test_a_known_optimum_is_among_several_states() -> None:
+    model = ss.EdwardsAnderson(ss.square(30, periodic=False), couplings="gaussian", seed=1)
+    best, several = ss.solve(model, 1.0), ss.solve(model, sweeps_limit=20, states=3)
+    assert several.best_energy == best.best_energy
+    assert several.quality.bound == pytest.approx(best.best.energy)
+    assert len(several.states) == 3
+
+
 def test_distinct_low_states() -> None:
     model = graph(ss.Ising(ss.square(6, periodic=False), -1.0))  # two ground states, each the reverse of the other
     lowest = ss.solve(model, sweeps_limit=400, states=20, fix=False).states

@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.engine import Engine
+from spinsim.engine.choosing import USUAL, groups_of_search
 from spinsim.engine.moves.houdayer import dimension_of
 from spinsim.engine.moves.move import moves_of_run
+from spinsim.engine.update import ModelSizes
 from spinsim.jobs.anneal.run import AnnealPlan, engine_of
 from spinsim.jobs.anneal.settings import Anneal
 from spinsim.jobs.calls import config_of_call
 from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper
-from spinsim.machine.threads import Threads, available_threads
+from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
 from spinsim.run.plan import NEVER, SILENT
 from spinsim.run.search import Restarts, seed_of_start
@@ -39,7 +41,6 @@ Spins = npt.NDArray[np.int8]
 Look = Callable[[npt.NDArray[np.float64], Callable[[int], Spins]], bool]
 """Takes the energies of states and a function that returns the spins of one of them; returns True to stop."""
 _FOREVER: Final = 1e12  # seconds: the portfolio decides when a search ends
-_ALWAYS: Final = 2  # groups of copies and tabu searches that do not depend on the machine
 _FLAT: Final = 2.6  # dimension of a graph, as it is estimated, below which Houdayer moves surpass all else
 _COMES_DOWN: Final = 300  # sweeps in which copies on a ladder with Houdayer moves come down from random states
 _DEVNULL: Final = Path(os.devnull)
@@ -72,11 +73,8 @@ class Place(NamedTuple):
     device: str  # ``cpu`` or ``cuda``
     threads: int | None  # of the CPU
     gpus: str | None
-    is_fixed: bool  # True if numbers of replicas, groups and searches may not depend on the machine
-
-    @property
-    def sized_for(self) -> str:
-        return "cpu" if self.is_fixed else self.device
+    sized_for: str  # device for which numbers of replicas are chosen
+    searches: int  # groups of copies on a CPU, and tabu searches
 
     def settings(self, number: int) -> dict[str, Any]:
         """Return the settings of the run of a method, by its number."""
@@ -201,7 +199,9 @@ class Tempering(Method):
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
         super().__init__(model, place, look, on_updates)
-        given = place.settings(1) | {"houdayer": "auto"} | ({"groups": _ALWAYS} if place.is_fixed else {})
+        given = place.settings(1) | {"houdayer": "auto"}
+        if place.sized_for == "cpu":
+            given["groups"] = groups_of_search(ModelSizes(model), "cpu", USUAL, place.searches)
         config = TemperPlan.filled_in(config_of_call(Temper, model, given), model, place.sized_for)
         self._plan = plan = TemperPlan(config, model, place.device, _DEVNULL, {})
         self._ladder, _, _ = plan.ladder(NEVER, SILENT, None)
@@ -285,8 +285,8 @@ class TabuSearches(Method):
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
         super().__init__(model, place, look, on_updates)
-        many = _ALWAYS if place.is_fixed else place.threads or available_threads()
-        self._searches = [Tabu(model, place.seed_of(2 + k)) for k in range(many)]
+        self._searches = [Tabu(model, place.seed_of(2))]
+        self._searches += [Tabu(model, place.seed_of(2 + k), like=self._searches[0]) for k in range(1, place.searches)]
         self._threads, self._given = Threads(place.threads), np.inf
 
     def advance(self, sweeps: int) -> None:

@@ -75,16 +75,19 @@ class States:
         """Take in a state; return True if it is the new best one."""
         if self._is_symmetric and spins[0] < 0:
             spins = -spins
-        bits = packed_spins(spins[None]).tobytes()
-        if bits in self._known:
+        key = packed_spins(spins[None]).tobytes()
+        if key in self._known:
             return False
         fails = False
         if self._is_feasible is not None:
             fails = not self._is_feasible(spins)
+            if fails and self._is_symmetric and self._is_feasible(-spins):
+                spins, fails = -spins, False
             self.tested, self.feasible = self.tested + 1, self.feasible + (not fails)
         if len(self._known) >= _KNOWN:
-            self._known = set(self._bits)
-        self._known.add(bits)
+            self._known = self._keys()
+        self._known.add(key)
+        bits = packed_spins(spins[None]).tobytes()
         place = bisect_right(list(zip(self._failed, self.energies, strict=True)), (fails, energy))
         self.energies.insert(place, energy)
         self._failed.insert(place, fails)
@@ -93,6 +96,13 @@ class States:
             del kept[self._most :]
         return place == 0
 
+    def _keys(self) -> set[bytes]:
+        """Return the kept states as they are recognised."""
+        spins = self.spins()
+        if self._is_symmetric:
+            spins = spins * spins[:, :1]
+        return {row.tobytes() for row in packed_spins(spins)}
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         counts = np.array([self.tested, self.feasible])
         return {"energies": np.array(self.energies), "failed": self.failed, "bits": self._packed(), "tested": counts}
@@ -100,5 +110,5 @@ class States:
     def restore(self, saved: Arrays) -> None:
         self.energies, self._failed = saved["energies"].tolist(), saved["failed"].tolist()
         self._bits = [row.tobytes() for row in saved["bits"]]
-        self._known = set(self._bits)
+        self._known = self._keys()
         self.tested, self.feasible = saved["tested"].tolist()

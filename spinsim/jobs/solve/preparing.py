@@ -30,7 +30,7 @@ class Prepared:
         shift: Energy of a state of the problem minus the energy of its part in ``rest``.
         proof: Number of the sentence of ``PROOFS`` if nothing is left, else 0.
         words: How many sites need no search, and why; empty where all do.
-        known: Lowest states of the whole problem, if all states were compared.
+        known: Lowest states of the whole problem, as far as they are known.
         lowest: Exact lowest energy, if it is known although the problem is searched for more states; else -inf.
 
     Args:
@@ -52,8 +52,9 @@ class Prepared:
         elif states:
             self._fix(device, threads, seconds)
             if states > 1 and self.proof:  # one state is known, and more are wanted
-                known = self.known.spins[0] if len(self.known.spins) else self.whole(np.ones(1, np.int8))
-                self.lowest = float(model.energy(known[None])[0])
+                known = self.known.spins[:1] if len(self.known.spins) else self.whole(np.ones(1, np.int8))[None]
+                self.lowest = float(model.energy(known)[0])
+                self.known = LowestStates(np.array([self.lowest]), known, 0)
                 self.rest, self.shift, self.proof, self.words = model, 0.0, 0, ""
                 self._undo = lambda spins: spins
 

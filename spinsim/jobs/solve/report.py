@@ -32,7 +32,7 @@ def outcome(plan: SolvePlan, result: SolveResult, rate: float | None) -> Report:
     following = reports.of_solution(plan)
     following += [f"spinsim plot {quoted(plan.path)}"] if len(result.search.improved_seconds) else []
     missed = result.search.target is not None and not result.search.is_met
-    following += reports.twice_as_long(plan, result) if missed else []
+    following += reports.twice_as_long(plan, result) if missed and not result.quality.is_proven else []
     return Report(rows, following, result.search.verdict(result.model, result.best_energy[:, 0]), missed)
 
 

@@ -27,6 +27,8 @@ from spinsim.store.contents import BITS, BYTE, ENERGY, LABELS, Series
 FIXED, SOLVED, BOUNDED = "all sites could be fixed", "all parts were solved exactly", "it meets a proven bound"
 PROOFS: Final = "", FIXED, SOLVED, BOUNDED
 """Reasons why an answer is optimal, by number; the first one stands for none."""
+SIZES: Final = "sizes"
+"""Attribute of the group: the device for which numbers of replicas were chosen, and the number of parallel searches."""
 FIXED_WORDS: Final = "fixed"
 """Attribute of the group: how many sites needed no search, and why."""
 _OF_METHODS: Final = (
@@ -88,9 +90,9 @@ class Quality(Described):
         starts: Independent starts of all methods: anneals of single replicas, groups of copies that temper, restarts of
             tabu searches.
         missed: Estimated probability that a better state was missed: 0 with a proof, else 1 / hits. It is 1 for a
-            single hit, which says nothing. This rule of thumb was calibrated (docs/benchmarks/optimisation.md).
+            single hit or none, which say nothing. This rule of thumb was calibrated (docs/benchmarks/optimisation.md).
         time_to_solution: Seconds in which the search meets the best energy with probability 99 %, with the interval of
-            one standard error, from hits as a Poisson process in time.
+            one standard error, from hits as a Poisson process in time; with a proof the time of the search.
     """
 
     proof: str
@@ -112,7 +114,7 @@ class Quality(Described):
             return {"quality": f"optimal: {self.proof}"}
         met = f"met by {self.hits} of {count(self.starts, 'independent start')}"
         words = f"heuristic, no proof; a better one was missed with probability up to {self.missed:.2g}"
-        gap = {} if self.gap is None else {"gap": f"at most {100 * self.gap:.3g} % from the optimum"}
+        gap = {} if self.gap is None else {"gap": f"{100 * self.gap:.3g} % from a proven bound"}
         return {"hits": met, "quality": words} | gap
 
     @property
@@ -196,15 +198,15 @@ class SolveResult(Result):
     def quality(self) -> Quality:
         """How far to trust the best state."""
         s, energy = self.search, float(self.best_energy[0, 0])
-        hits = max(1, int(s.hits.sum()))
+        hits = int(s.hits.sum())
         proof = PROOFS[s.proof]
         bound = gap = None
         if math.isfinite(s.bound):
             bound = float(value_of(self.model, s.bound))
             best = float(value_of(self.model, energy))
             gap = 0.0 if proof else abs(best - bound) / max(abs(best), abs(bound), 1e-300)
-        missed = 0.0 if proof else 1 / hits
-        times = time_to_solution(hits, s.elapsed)
+        missed = 0.0 if proof else 1 / max(1, hits)
+        times = Estimate(*[s.elapsed] * 3) if proof else time_to_solution(hits, s.elapsed)
         return Quality(proof, bound, gap, hits, int(s.starts.sum()), missed, times)
 
     @cached_property
@@ -233,6 +235,7 @@ class SolveResult(Result):
         best = float(value_of(self.model, self.best_energy[0, 0]))
         met = self.search.verdict(self.model, self.best_energy[:, 0])
         said = {"best": f"{value_name(self.model)} {best:.15g}", "quality": self.quality.sentence}
+        said |= {"feasible": "no state that was met is feasible"} if self.search.state_failed[:1].any() else {}
         return said | ({"target": met} if met else {})
 
 

@@ -20,9 +20,10 @@ from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
-from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, Solved, SolveResult
+from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult
 from spinsim.jobs.solve.settings import Solve
 from spinsim.machine.compiled import seconds_without_compiling
+from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, read_instance
 from spinsim.optimum.bounds import lower_bound
 from spinsim.record import Record
@@ -35,8 +36,10 @@ from spinsim.solution import Lowest, solutions
 from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_of_best
 
 Feasible = Callable[[dict[Any, int]], bool]
+_TIME_OF_SWEEPS: Final = 60.0  # the time limit that counts for drawing if there is none
 _TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
 _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
+_SEARCHES: Final = 2  # groups of copies and tabu searches with a limit in sweeps, whatever the machine
 _SPARSE: Final = 4  # bonds a site up to which bounds are often tight, and get all of this part
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
@@ -77,31 +80,35 @@ class SolvePlan(Plan[Solve]):
         return False
 
     def run(self, saving: Saving, watch: Watch, stored: Record | None) -> Run:
-        return SolveRun(self, saving, watch)
+        return SolveRun(self, saving, watch, stored)
 
 
 class SolveRun(Run):
     """A search under way: methods take turns and share their best states."""
 
-    def __init__(self, plan: SolvePlan, saving: Saving, watch: Watch) -> None:
+    def __init__(self, plan: SolvePlan, saving: Saving, watch: Watch, stored: Record | None) -> None:
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
         states = (
             s.states if s.fix and plan.feasible is None else 0
         )  # a removed site has one value, whatever is feasible
-        how_long = _TO_DRAW * (s.time_limit or np.inf)
-        self._prepared = prepared = Prepared(model, states, plan.device, run.threads, how_long)
+        how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
+        is_fixed = s.time_limit is None
+        self._prepared = prepared = Prepared(model, states, "cpu" if is_fixed else plan.device, run.threads, how_long)
         self._proof, self._bound, self._done = prepared.proof, prepared.lowest, 0
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
         searched = model if rest is None else rest
         sites = 1 if rest is None and not len(prepared.known.spins) else searched.sites
-        self._states = States(sites, most, not np.any(searched.fields), test)
+        self._states = States(sites, most, not np.any(model.fields), test)
         self._improved: list[tuple[float, float]] = []
         self._offered = np.inf  # lowest energy of a state that methods took over from each other
-        place = Place(run.seed, plan.device, run.threads, run.gpus, is_fixed=s.time_limit is None)
+        sizes = (plan.device, run.threads or available_threads()) if not is_fixed else ("cpu", _SEARCHES)
+        if stored is not None and GROUP in stored.groups:  # as it was begun, on whatever machine
+            sizes = tuple(json.loads(stored.groups[GROUP].attributes[SIZES]))
+        place = Place(run.seed, plan.device, run.threads, run.gpus, *sizes)
         methods: list[Method] = []
         if rest is not None:
             how = place, self._look, watch.on_updates
@@ -112,7 +119,7 @@ class SolveRun(Run):
         lengths = {"method": len(methods), "improvement": 0, "state": 0, "byte": -(-model.sites // 8), "outcome": 2}
         group = search_group(Solved, lengths | {"sample": 1}, self._search.target)
         names = json.dumps({"method": [one.name for one in methods]})
-        group.attributes.update({LABELS: names, FIXED_WORDS: prepared.words})
+        group.attributes.update({LABELS: names, FIXED_WORDS: prepared.words, SIZES: json.dumps(sizes)})
         none = np.full((1, 1), np.inf), np.ones((1, model.sites), np.int8)
         self.contents = Record({}, {}, {GROUP: group, BEST: group_of_best(*none)})
 
@@ -126,6 +133,8 @@ class SolveRun(Run):
                 self._states.offer(0.0, np.ones(1, np.int8))
             self._search.look(np.array([[self._states.energies[0] + self._prepared.shift]]), 0)
             return
+        if not self._done:
+            self._begin_with_known()
         while not (self._is_over() and len(self._states)):
             turn = self._portfolio.turn(self._search.elapsed)
             if turn is None:
@@ -135,11 +144,25 @@ class SolveRun(Run):
                 self._find_bound()
             if self._saving.due():
                 yield None
-        if self._plan.of_job.time_limit is None and not (self._search.is_met or self._proof):
+        if self._plan.of_job.time_limit is None and not (self._search.is_met or np.isfinite(self._bound)):
             self._find_bound()  # at the end, so that no other turn depends on its time
 
     def _is_over(self) -> bool:
-        return (bool(self._proof) and len(self._states) >= self._plan.of_job.states) or self._search.is_over
+        return self._search.is_over or (bool(self._proof) and self._has_states)
+
+    @property
+    def _has_states(self) -> bool:
+        """True if no lower state can come into the list."""
+        wanted, energies = self._plan.of_job.states, self._states.energies
+        return len(energies) >= wanted and bool(energies[wanted - 1] + self._prepared.shift <= self._bound)
+
+    def _begin_with_known(self) -> None:
+        """Take in a state that is proven to be the lowest although more states are wanted."""
+        known = self._prepared.known
+        for energy, spins in zip(known.energies.tolist(), known.spins, strict=True):
+            self._look(np.array([energy]), lambda _, spins=spins: spins)  # type: ignore[misc]
+            for one in self._portfolio.methods:
+                one.offer(energy, spins)
 
     def _take(self, number: int, sweeps: int) -> None:
         method, began = self._portfolio.methods[number], seconds_without_compiling()
@@ -292,8 +315,9 @@ def solve(
     """Find the best state of a problem in the given time, and say how far to trust it.
 
     What can be fixed or solved exactly is solved first. Then anneals, tempering and tabu searches
-    take turns and share their best states; after a tenth of the time, the best of them gets nine
-    tenths of the rest. A search also ends when its answer is proven to be optimal.
+    take turns. After three tenths of the time the best of them gets most of the rest, and tabu
+    searches begin at the best states of the others. A search also ends when the states that it
+    returns are proven to be the lowest.
 
     Args:
         problem: A model; a file, as ``ss.read_instance`` reads it; a QUBO, as a dict
@@ -304,15 +328,16 @@ def solve(
         target: End the search when this value is met: the cut of a MaxCut instance, else the energy
             including the constant of the problem.
         sweeps_limit: Sweeps of each method (a whole number from 20 to 10^12). With this limit
-            alone, the same seed gives the same answer on every machine and device; only the proven
-            bound, which takes up to a second, may differ.
-        states: Number of distinct low states to return (up to 10^5).
+            alone, the same seed and installed packages give the same answer on every machine and
+            device; only the proven bound, which takes up to a second, may differ.
+        states: Number of distinct low states to return, the lowest that were met (up to 10^5).
         seed: Seed of all methods, 64 bits (a whole number from 0 to 2^64 - 1); None draws a fresh
             one.
         device: ``auto`` (a GPU if there is one), ``cpu``, ``cuda`` or ``gpu`` (the same as cuda).
         threads: CPU threads (a whole number from 1 to 4096), all by default.
         feasible: Function that takes the values of all variables by label and returns True if they
-            are feasible. Feasible states come before all others, whatever their energies.
+            are feasible. Feasible states come before all others, whatever their energies. It is no
+            part of a file.
         out: File for the run and its checkpoints; the same call, or ``resume``, completes an
             interrupted run.
         checkpoint_every: Seconds between checkpoints, at least 0.
@@ -339,4 +364,16 @@ def solve(
             f"feasible of type {type(feasible).__name__} is no function: give one that takes the values by label"
         )
     result: SolveResult = run_of_call(Solve, problem_of(given.pop("problem")), given)
+    if out is not None:
+        _check_tested(result, feasible, out)
     return result
+
+
+def _check_tested(result: SolveResult, feasible: Feasible | None, out: str | os.PathLike[str]) -> None:
+    """Refuse the answer of a file that was found with another test of feasibility, which is no part of the file."""
+    was_tested = bool(result.search.tested[0])
+    differs = was_tested != (feasible is not None)
+    if not differs and feasible is not None:
+        differs = any(bool(feasible(one.solution.by_label)) != one.is_feasible for one in result.states)
+    if differs:
+        raise InputError(f"{os.fspath(out)} holds a search with another test of feasibility: give another file")
