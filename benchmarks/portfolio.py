@@ -8,13 +8,11 @@ docs/benchmarks/optimisation.md from docs/benchmarks/results/portfolio.json.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from report import write
+from report import arguments, write
 
 import spinsim as ss
 from spinsim.model.targets import value_name, value_of
@@ -22,13 +20,7 @@ from spinsim.model.targets import value_name, value_of
 
 def main() -> None:
     """Search for the best value of each instance by each call."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("instances", nargs="+", type=Path)
-    parser.add_argument("--seconds", type=float, default=4.0)
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="file for the results, by default standard output")
-    given = parser.parse_args()
+    given = arguments(str(__doc__), 4.0).parse_args()
     rows = []
     for path in given.instances:
         model = ss.read_instance(path)

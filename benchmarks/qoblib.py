@@ -9,12 +9,10 @@ docs/benchmarks/optimisation.md from docs/benchmarks/results/independent-sets.js
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-from pathlib import Path
 
-from report import write
+from report import arguments, write
 
 import spinsim as ss
 
@@ -32,13 +30,7 @@ KNOWN = {
 
 def main() -> None:
     """Solve each instance, and print or write what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("instances", nargs="+", type=Path)
-    parser.add_argument("--seconds", type=float, default=60.0, help="largest time of each")
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="file for the results, by default standard output")
-    given = parser.parse_args()
+    given = arguments(str(__doc__), 60.0).parse_args()
     rows = []
     for path in given.instances:
         model = ss.read_instance(path)

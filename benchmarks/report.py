@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterable
@@ -11,6 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from spinsim.cli.bench import machine
+
+
+def arguments(about: str, seconds: float) -> argparse.ArgumentParser:
+    """Return the options that scripts of searches share, from their docstring and the time of a search."""
+    parser = argparse.ArgumentParser(description=about.split("\n", maxsplit=1)[0])
+    parser.add_argument("instances", nargs="+", type=Path)
+    parser.add_argument("--seconds", type=float, default=seconds, help="largest time of each search")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="file for the results, by default standard output")
+    return parser
 
 
 def write(out: Path | None, command: str, device: str, rows: list[dict[str, Any]], **more: Any) -> None:

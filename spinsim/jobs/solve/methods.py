@@ -46,6 +46,16 @@ _COMES_DOWN: Final = 300  # sweeps in which copies on a ladder with Houdayer mov
 _DEVNULL: Final = Path(os.devnull)
 
 
+def put_under(start: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays by names that begin with ``start``."""
+    return {start + name: array for name, array in arrays.items()}
+
+
+def taken_from(start: str, saved: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays whose names begin with ``start``, without it."""
+    return {name.removeprefix(start): array for name, array in saved.items() if name.startswith(start)}
+
+
 class Tally:
     """Counts independent starts, and those that met the lowest energy of all."""
 
@@ -178,7 +188,7 @@ class Anneals(Method):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         own = {"number": np.array(self._number), "least": self._least.copy()}
-        return super().state() | own | {f"engine_{name}": array for name, array in self._engine.snapshot().items()}
+        return super().state() | own | put_under("engine_", self._engine.snapshot())
 
     def restore(self, saved: Arrays) -> None:
         super().restore(saved)
@@ -186,7 +196,7 @@ class Anneals(Method):
             self._number = number - 1
             self._begin()
         self._least[...] = saved["least"]
-        self._engine.restore(_of("engine_", saved))
+        self._engine.restore(taken_from("engine_", saved))
 
     def _running(self) -> npt.NDArray[np.float64]:
         return np.asarray(self._least[self._least == self.lowest])  # others may still come lower
@@ -260,7 +270,7 @@ class Tempering(Method):
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         own, of_engine = {"least": self._least.copy()} | self._restarts.state(), self._saved or self._engine.snapshot()
-        return super().state() | own | {f"engine_{name}": array for name, array in of_engine.items()}
+        return super().state() | own | put_under("engine_", of_engine)
 
     def restore(self, saved: Arrays) -> None:
         super().restore(saved)
@@ -270,7 +280,7 @@ class Tempering(Method):
             self._begin()
         self._least[...] = saved["least"]
         if self.sweeps:
-            self._saved = _of("engine_", saved)
+            self._saved = taken_from("engine_", saved)
             self._engine.restore(self._saved)
 
 
@@ -308,19 +318,16 @@ class TabuSearches(Method):
         return sum(one.starts for one in self._searches), hits
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        each = {f"{k}_{name}": array for k, one in enumerate(self._searches) for name, array in one.state().items()}
-        return super().state() | each | {"given": np.array(self._given)}
+        state = super().state() | {"given": np.array(self._given)}
+        for k, one in enumerate(self._searches):
+            state |= put_under(f"{k}_", one.state())
+        return state
 
     def restore(self, saved: Arrays) -> None:
         super().restore(saved)
         self._given = float(saved["given"])
         for k, one in enumerate(self._searches):
-            one.restore(_of(f"{k}_", saved))
-
-
-def _of(start: str, saved: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays whose names begin with ``start``, without it."""
-    return {name.removeprefix(start): array for name, array in saved.items() if name.startswith(start)}
+            one.restore(taken_from(f"{k}_", saved))
 
 
 METHODS: Final[dict[str, type[Any]]] = {one.name: one for one in (Anneals, Tempering, TabuSearches)}

@@ -75,19 +75,18 @@ class States:
         """Take in a state; return True if it is the new best one."""
         if self._is_symmetric and spins[0] < 0:
             spins = -spins
-        key = packed_spins(spins[None]).tobytes()
+        key = bits = packed_spins(spins[None]).tobytes()
         if key in self._known:
             return False
         fails = False
         if self._is_feasible is not None:
             fails = not self._is_feasible(spins)
             if fails and self._is_symmetric and self._is_feasible(-spins):
-                spins, fails = -spins, False
+                bits, fails = packed_spins(-spins[None]).tobytes(), False
             self.tested, self.feasible = self.tested + 1, self.feasible + (not fails)
         if len(self._known) >= _KNOWN:
             self._known = self._keys()
         self._known.add(key)
-        bits = packed_spins(spins[None]).tobytes()
         place = bisect_right(list(zip(self._failed, self.energies, strict=True)), (fails, energy))
         self.energies.insert(place, energy)
         self._failed.insert(place, fails)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
-from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins
+from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins, put_under, taken_from
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
@@ -26,6 +26,7 @@ from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, read_instance
 from spinsim.optimum.bounds import lower_bound
+from spinsim.packing import packed_spins
 from spinsim.record import Record
 from spinsim.run.execute import FileRow, Run
 from spinsim.run.plan import Plan, Saving, Watch, build_model
@@ -66,10 +67,6 @@ class SolvePlan(Plan[Solve]):
 
     @property
     def rows(self) -> int:
-        return 0
-
-    @property
-    def save_every(self) -> int:
         return 0
 
     @property
@@ -218,7 +215,7 @@ class SolveRun(Run):
             improved_seconds=improved[:, 0],
             improved_energy=improved[:, 1],
             state_energy=np.array(states.energies[: len(kept)]) + shift,
-            state_bits=np.packbits(np.array(kept).reshape(-1, whole) > 0, axis=-1, bitorder="little"),
+            state_bits=packed_spins(np.array(kept, np.int8).reshape(-1, whole)),
             state_failed=states.failed[: len(kept)],
             sites=np.array(self._states.sites if methods else 0, np.int64),
             tested=np.array([states.tested, states.feasible], np.int64),
@@ -234,9 +231,9 @@ class SolveRun(Run):
         return arrays_of_best(model.energy(spins).reshape(1, 1), spins)
 
     def state(self) -> Arrays:
-        saved: dict[str, npt.NDArray[Any]] = {f"states_{name}": a for name, a in self._states.state().items()}
+        saved = put_under("states_", self._states.state())
         for one, clock in zip(self._portfolio.methods, self._portfolio.clocks, strict=True):
-            saved |= {f"{one.name}_{name}": array for name, array in one.state().items()}
+            saved |= put_under(f"{one.name}_", one.state())
             saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
         saved["offered"] = np.array(self._offered)
         return {**saved, **self._outcome(), **self._best()}
@@ -246,22 +243,19 @@ class SolveRun(Run):
         return record, None if self._proof or self._search.is_met else self.state()
 
     def restore(self, saved: Arrays) -> None:
-        def of(start: str) -> dict[str, npt.NDArray[Any]]:
-            return {name.removeprefix(start): a for name, a in saved.items() if name.startswith(start)}
-
         if saved[f"{GROUP}/tested"][0] and self._plan.feasible is None:
             raise InputError(
                 f"{self._plan.path} holds a search with a test of feasibility, which is no part of the file: continue "
                 "it by the same call of ss.solve"
             )
         self._search.restore(saved)
-        self._states.restore(of("states_"))
+        self._states.restore(taken_from("states_", saved))
         self._offered = float(saved["offered"])
         self._done, self._bound = int(saved[f"{GROUP}/done"]), float(saved[f"{GROUP}/bound"])
         columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
         self._improved = list(zip(*columns, strict=True))
         for k, one in enumerate(self._portfolio.methods):
-            one.restore(of(f"{one.name}_"))
+            one.restore(taken_from(f"{one.name}_", saved))
             seconds, met, turn = saved[f"{one.name}_clock"].tolist()
             self._portfolio.clocks[k] = Clock(seconds, met, int(turn))
 
