@@ -77,6 +77,7 @@ class Stream(IntEnum):
     MULTICANONICAL = 16  # sites and acceptance of walkers in energy
     TABU = 17  # starts of tabu searches, and seeds of the generator within each
     PORTFOLIO = 18  # seeds of the methods of a portfolio
+    MATCHING = 19  # starts, paths and choices of searches on surfaces
 
 
 @inlined

@@ -26,8 +26,9 @@ from spinsim.errors import InputError
 from spinsim.model.ising import Ising
 from spinsim.optimum.pairs import Integers, Pairs, attainable_from, with_ghost
 
-_BITS: Final = 24  # of whole numbers that PyMatching holds exactly as weights
+WEIGHT_BITS: Final = 24  # of whole numbers that PyMatching holds exactly as weights
 _MOST_SEARCHES: Final = 8
+_LONG: Final = 8  # bonds of a face; where all are shorter, blossoms take longer if one is the boundary
 _SECONDS_A_BOND: Final = 3e-4  # of drawing by NetworkX
 Flags = npt.NDArray[np.bool_]
 
@@ -65,8 +66,8 @@ def planar_ground_state(model: Ising, seconds: float = inf) -> PlanarState | Non
         return None
     faces, negative = int(sides.max(initial=-1)) + 1, pairs.couplings < 0
     odd = np.bincount(sides[negative].reshape(-1), minlength=faces) % 2 == 1
-    unsatisfied, missing = _smallest_join(sides, np.abs(pairs.couplings), odd)
-    spins = _spins_of(pairs, negative ^ unsatisfied)
+    unsatisfied, missing = smallest_join(sides, np.abs(pairs.couplings), odd)
+    spins = spins_of(pairs, negative ^ unsatisfied)
     spins = (spins * spins[-1])[: model.sites]
     energy = float(model.energy(spins[None])[0])
     expected = 2 * int(np.abs(pairs.couplings[unsatisfied]).sum()) - pairs.size
@@ -145,7 +146,7 @@ def _ranks_by_networkx(pairs: Pairs) -> Integers | None:
     return ranks
 
 
-def _smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flags, int]:
+def smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flags, int]:
     """Return the bonds of a minimum T-join, and by how much at most another one could be smaller."""
     weights = weights // (unit := max(int(np.gcd.reduce(weights)), 1))
     shift = _excess_bits(weights)
@@ -153,7 +154,7 @@ def _smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flag
     missing = int(weights.sum()) if shift else 0
     for _ in range(_MOST_SEARCHES if shift else 0):
         shift = _excess_bits(weights[join])
-        rounded = np.minimum(weights >> shift, 2**_BITS - 1)  # smaller weights elsewhere keep the proof
+        rounded = np.minimum(weights >> shift, 2**WEIGHT_BITS - 1)  # smaller weights elsewhere keep the proof
         rounded[join] = -(-weights[join] >> shift)
         other = _join(sides, rounded, odd)
         missing = min(missing, int(rounded[join].sum() - rounded[other].sum()) << shift)
@@ -166,7 +167,7 @@ def _smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flag
 
 
 def _excess_bits(weights: Integers) -> int:
-    return max(int(weights.max(initial=0)).bit_length() + 1 - _BITS, 0)  # rounding up may add one
+    return max(int(weights.max(initial=0)).bit_length() + 1 - WEIGHT_BITS, 0)  # rounding up may add one
 
 
 def _join(sides: Integers, weights: Integers, odd: Flags) -> Flags:
@@ -183,9 +184,9 @@ def _join(sides: Integers, weights: Integers, odd: Flags) -> Flags:
     # PyMatching looks for parallels among the bonds of the face with the lower number, so long faces come last
     name = np.empty(len(odd), np.int64)
     name[np.argsort(lengths, kind="stable")] = np.arange(len(odd))
-    # the longest face becomes PyMatching's boundary, whose parity follows from all others, as blossoms that grow over
-    # it take long: bonds to it have one end
-    ends, inner = np.sort(name[sides[between]], axis=1), len(odd) - 1
+    # a long face becomes PyMatching's boundary, whose parity follows from all others, as blossoms that grow over it
+    # take long: bonds to it have one end
+    ends, inner = np.sort(name[sides[between]], axis=1), len(odd) - int(lengths.max() > _LONG)
     has_two = ends[:, 1] < inner
     starts = np.concatenate([[0], np.cumsum(1 + has_two)])
     ends = ends.reshape(-1)[np.stack([np.ones_like(has_two), has_two], axis=1).reshape(-1)]
@@ -197,7 +198,7 @@ def _join(sides: Integers, weights: Integers, odd: Flags) -> Flags:
     return join
 
 
-def _spins_of(pairs: Pairs, opposite: Flags) -> npt.NDArray[np.int8]:
+def spins_of(pairs: Pairs, opposite: Flags) -> npt.NDArray[np.int8]:
     """Return spins (nodes,) that differ exactly between the ends of the bonds that are ``opposite``.
 
     Each node is doubled, as +1 and -1, and joined to the fitting copies of its neighbours. The two copies of each part

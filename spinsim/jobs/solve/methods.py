@@ -1,4 +1,4 @@
-"""The methods of a portfolio: anneals, tempering and tabu search, which are advanced by sweeps in turns.
+"""The methods of a portfolio: matching, anneals, tempering and tabu search, which are advanced by sweeps in turns.
 
 A method looks at its states after every few sweeps. Its bits depend on its seed and on the sweeps it was advanced by,
 not on how these were divided into turns.
@@ -28,6 +28,7 @@ from spinsim.jobs.temper.run import TemperPlan
 from spinsim.jobs.temper.settings import Temper
 from spinsim.machine.threads import Threads
 from spinsim.model.ising import Ising
+from spinsim.optimum.surfaces import SurfaceSearch, surface_of, tiles_surface
 from spinsim.run.plan import NEVER, SILENT
 from spinsim.run.search import Restarts, seed_of_start
 from spinsim.sampling import Times
@@ -113,6 +114,11 @@ class Method:
         self.model, self.sweeps, self.lowest = model, 0, np.inf
         self._tell, self._on_updates = look, on_updates
         self._tally = Tally()
+
+    @staticmethod
+    def applies(model: Ising) -> bool:
+        """True if the method can search this model."""
+        return True
 
     def advance(self, sweeps: int) -> None:
         """Do this many more sweeps, a multiple of ``unit``; fewer if a look says to stop."""
@@ -330,4 +336,37 @@ class TabuSearches(Method):
             one.restore(taken_from(f"{k}_", saved))
 
 
-METHODS: Final[dict[str, type[Any]]] = {one.name: one for one in (Anneals, Tempering, TabuSearches)}
+class Matchings(Method):
+    """Searches on a surface, one after the other; a sweep is a matching, which optimises most sites at once."""
+
+    name = "matching"
+    applies = staticmethod(tiles_surface)
+
+    def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
+        super().__init__(model, place, look, on_updates)
+        surface = model.once(surface_of)
+        assert surface is not None  # noqa: S101
+        self._search = SurfaceSearch(surface, place.seed_of(3))
+
+    def advance(self, sweeps: int) -> None:
+        for _ in range(sweeps):
+            self._search.advance()
+            self.sweeps += 1
+            self._on_updates(self.model.sites)
+            energy = np.array([self._search.lowest * self.model.quantum])
+            if energy[0] < self.lowest and self._look(energy, lambda _: self._search.lowest_spins):
+                return
+
+    def starts(self, energy: float) -> tuple[int, int]:
+        search = self._search
+        return search.starts, search.hits if search.lowest * self.model.quantum == energy else 0
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return super().state() | put_under("search_", self._search.state())
+
+    def restore(self, saved: Arrays) -> None:
+        super().restore(saved)
+        self._search.restore(taken_from("search_", saved))
+
+
+METHODS: Final[dict[str, type[Any]]] = {one.name: one for one in (Matchings, Anneals, Tempering, TabuSearches)}

@@ -16,6 +16,7 @@ from spinsim.model.ising import Ising
 from spinsim.optimum.enumeration import LowestStates, lowest_states
 from spinsim.optimum.exact import FEW, ground_state
 from spinsim.optimum.fixing import reduce
+from spinsim.optimum.surfaces import surface_state, tiles_surface
 
 Spins = npt.NDArray[np.int8]
 _SOLVED: Final = PROOFS.index(SOLVED)
@@ -31,12 +32,12 @@ class Prepared:
         proof: Number of the sentence of ``PROOFS`` if nothing is left, else 0.
         words: How many sites need no search, and why; empty where all do.
         known: Lowest states of the whole problem, as far as they are known.
-        lowest: Exact lowest energy, if it is known although the problem is searched for more states; else -inf.
+        bound: Proven lower bound of all energies, as far as one is known; else -inf.
 
     Args:
         states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have their best value in
             all of them.
-        seconds: Time that drawing a planar graph may take.
+        seconds: Time that drawing a planar graph, or matching on a surface, may take.
     """
 
     def __init__(self, model: Ising, states: int, device: str, threads: int | None, seconds: float) -> None:
@@ -44,7 +45,7 @@ class Prepared:
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         self.known = LowestStates(np.empty(0), np.empty((0, model.sites), np.int8), 0)
-        self.lowest = -np.inf
+        self.bound = -np.inf
         if states > 1 and model.sites <= FEW[device]:
             gpu = 0 if device == "cuda" else None
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
@@ -53,17 +54,22 @@ class Prepared:
             self._fix(device, threads, seconds)
             if states > 1 and self.proof:  # one state is known, and more are wanted
                 known = self.known.spins[:1] if len(self.known.spins) else self.whole(np.ones(1, np.int8))[None]
-                self.lowest = float(model.energy(known)[0])
-                self.known = LowestStates(np.array([self.lowest]), known, 0)
+                self.bound = float(model.energy(known)[0])
+                self.known = LowestStates(np.array([self.bound]), known, 0)
                 self.rest, self.shift, self.proof, self.words = model, 0.0, 0, ""
                 self._undo = lambda spins: spins
 
     def _fix(self, device: str, threads: int | None, seconds: float) -> None:
-        model = self._model
-        if model.lattice is not None and (spins := ground_state(model, device, threads, 0.0)) is not None:
-            self.known = LowestStates(model.energy(spins[None])[:1], spins[None], 0)
-            self.rest, self.proof = None, _SOLVED
-            return  # lattices can be drawn at once, what is left of them cannot
+        model, is_surface = self._model, tiles_surface(self._model)
+        if model.lattice is not None or is_surface:
+            spins = ground_state(model, device, threads, 0.0)
+            if spins is None and is_surface and (state := surface_state(model, seconds)) is not None:
+                self.bound, spins = state.bound, state.spins if state.is_proven else None
+            if spins is not None:
+                self.known = LowestStates(model.energy(spins[None])[:1], spins[None], 0)
+                self.rest, self.proof = None, _SOLVED
+            if spins is not None or is_surface:
+                return  # they can be drawn at once, what is left of them cannot
         reduced = reduce(model)
         exact = [ground_state(part, device, threads, seconds) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]

@@ -93,7 +93,8 @@ class SolveRun(Run):
         how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
         is_fixed = s.time_limit is None
         self._prepared = prepared = Prepared(model, states, "cpu" if is_fixed else plan.device, run.threads, how_long)
-        self._proof, self._bound, self._done = prepared.proof, prepared.lowest, 0
+        self._proof, self._bound, self._done = prepared.proof, prepared.bound, 0
+        self._wants_bound = not len(prepared.known.spins)
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
@@ -109,7 +110,9 @@ class SolveRun(Run):
         methods: list[Method] = []
         if rest is not None:
             how = place, self._look, watch.on_updates
-            methods = [METHODS[name](rest, *how) for name in s.methods.split(",")]
+            methods = [METHODS[name](rest, *how) for name in s.methods.split(",") if METHODS[name].applies(rest)]
+            if not methods:
+                raise InputError(f"matching does not apply to {model.name}, which tiles no surface: give other methods")
         self._portfolio = Portfolio(methods, s.time_limit or np.inf, s.sweeps_limit)
         devices = ", ".join(sorted({one.device_name for one in methods})) or "cpu"
         self.where = {"engine": f"{plan.device}, portfolio", "devices": devices}
@@ -141,7 +144,7 @@ class SolveRun(Run):
                 self._find_bound()
             if self._saving.due():
                 yield None
-        if self._plan.of_job.time_limit is None and not (self._search.is_met or np.isfinite(self._bound)):
+        if self._plan.of_job.time_limit is None and self._wants_bound and not self._search.is_met:
             self._find_bound()  # at the end, so that no other turn depends on its time
 
     def _is_over(self) -> bool:
@@ -186,7 +189,7 @@ class SolveRun(Run):
     def _time_for_bound(self) -> bool:
         """True once, when the methods have had the same time."""
         limit, elapsed = self._plan.of_job.time_limit, self._search.elapsed
-        return limit is not None and not np.isfinite(self._bound) and TRIAL * limit <= elapsed < limit / 2
+        return limit is not None and self._wants_bound and TRIAL * limit <= elapsed < limit / 2
 
     def _find_bound(self) -> None:
         limit, rest, shift = self._plan.of_job.time_limit, self._prepared.rest, self._prepared.shift
@@ -194,7 +197,8 @@ class SolveRun(Run):
         met = self._states.energies[0] if len(self._states) else None
         part = _FOR_BOUND if rest.bonds <= _SPARSE * rest.sites else _FOR_BOUND / 5
         seconds = _SECONDS_OF_BOUND if limit is None else part * limit
-        self._bound = lower_bound(rest, seconds, met).energy + shift
+        self._wants_bound = False
+        self._bound = max(self._bound, lower_bound(rest, seconds, met).energy + shift)
         if met is not None and met + shift <= self._bound and not self._states.failed[0]:
             self._proof = PROOFS.index(BOUNDED)
 
@@ -253,6 +257,7 @@ class SolveRun(Run):
         self._offered = float(saved["offered"])
         self._done, self._bound = int(saved[f"{GROUP}/done"]), float(saved[f"{GROUP}/bound"])
         columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
+        self._wants_bound &= not np.isfinite(self._bound)
         self._improved = list(zip(*columns, strict=True))
         for k, one in enumerate(self._portfolio.methods):
             one.restore(taken_from(f"{one.name}_", saved))
@@ -301,7 +306,7 @@ def solve(
     progress: bool = False,
     on_updates: OnUpdates | None = None,
     *,
-    methods: str = "anneal,temper,tabu",
+    methods: str = "matching,anneal,temper,tabu",
     fix: bool = True,
     solution: str | os.PathLike[str] | None = None,
     gpus: str | None = None,
@@ -337,7 +342,8 @@ def solve(
         checkpoint_every: Seconds between checkpoints, at least 0.
         progress: Show a progress bar on the terminal or in the notebook.
         on_updates: Called at intervals with the number of spin updates since its last call.
-        methods: Methods that take turns, some of ``anneal,temper,tabu``.
+        methods: Methods that take turns, some of ``matching,anneal,temper,tabu``; matching is for
+            graphs that tile a torus, and is left out elsewhere.
         fix: First fix spins that can be fixed exactly, and solve small or planar parts exactly.
         solution: File for the best state by the labels of the problem, .txt or .json.
         gpus: GPUs that share the work: ``all``, a count, or a list of numbers such as ``0,2``; by

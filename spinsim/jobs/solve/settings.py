@@ -12,7 +12,7 @@ from spinsim.settings.config import Config, table
 from spinsim.settings.setting import Table, setting
 from spinsim.settings.shared import RunSettings
 
-METHODS: Final = ("anneal", "temper", "tabu")
+METHODS: Final = ("matching", "anneal", "temper", "tabu")
 SECONDS: Final = 10.0
 
 
@@ -35,7 +35,10 @@ class SolveSettings(Table):
     )
     target: str | None = shared.target()
     states: int = setting(1, "Number of distinct low states to return", low=1, high=10**5)
-    methods: str = setting(",".join(METHODS), f"Methods that take turns, some of {','.join(METHODS)}")
+    methods: str = setting(
+        ",".join(METHODS),
+        f"Methods that take turns, some of {','.join(METHODS)}; matching only on graphs that tile a torus",
+    )
     fix: bool = setting(True, "First fix spins that can be fixed exactly, and solve small or planar parts exactly")
     solution: str | None = shared.solution()
 

@@ -1,0 +1,290 @@
+"""Low states of graphs that tile a torus, by exact optima of all spins but those on paths around it.
+
+Unsatisfied bonds form a T-join of the frustrated faces (``planar.py``). On a torus a minimum T-join gives a lower bound
+of all energies, and a lowest state if spins fit it. They may not fit, because walls can wind around the torus: the two
+sides of such a wall then meet at the other end. With the spins of closed paths fixed, walls can no longer cross them.
+The best T-join fits where the paths leave no way around, and often where they leave one. It is the exact optimum of all
+other spins (as subgraphs of small width are optimised by F. Hamze and N. de Freitas, UAI 2004).
+
+A search begins at random spins and fixes other paths each time, so that its energy never rises. The paths are those of
+D. Eppstein, SODA 2003: a tree of shortest paths from a random root leaves, besides the bonds that a tree of the faces
+crosses, two bonds, each of which closes a path around the torus. Lengths of bonds are random, hence all paths too.
+
+Where couplings are small whole numbers many T-joins are equal. Weights |J| 2^k plus small random numbers then choose
+one at random.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import combinations
+from math import inf
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
+
+from spinsim import rng
+from spinsim.model.ising import Ising
+from spinsim.optimum.pairs import Integers, Pairs, attainable_from, with_ghost
+from spinsim.optimum.planar import WEIGHT_BITS, Flags, PlanarState, smallest_join, spins_of
+
+Spins = npt.NDArray[np.int8]
+Words = npt.NDArray[np.uint32]
+
+MOST_SITES: Final = 25_000  # up to which a matching takes less than a second, mostly a fifth of one
+_MOST_NEIGHBOURS: Final = 8
+_STARTS: Final = 2  # of which one mostly meets the bound, if a state has that energy
+_PATIENCE: Final = 16  # matchings without a lower energy, after which a search begins again
+_SECONDS_A_SITE: Final = 4e-5  # of some matchings
+_TIES: Final = 8  # random numbers below this one decide between equal T-joins
+_LENGTHS, _CHOICES, _START = range(3)  # planes of random numbers
+
+
+class Surface(NamedTuple):
+    """A connected graph whose bonds are each between two faces of a closed surface, such as a torus."""
+
+    pairs: Pairs
+    sides: Integers  # faces on both sides of each bond, (bonds, 2)
+    odd: Flags  # True for frustrated faces, (faces,)
+
+
+def surface_of(model: Ising) -> Surface | None:
+    """Return the faces of a graph each of whose bonds is in exactly two of its shortest cycles, of 3 or 4 bonds.
+
+    None for other graphs, in fields, and beyond ``MOST_SITES``. That the faces form a surface is not checked: whatever
+    they are, T-joins give bounds, and spins are checked.
+    """
+    if model.sites > MOST_SITES or model.bonds > _MOST_NEIGHBOURS / 2 * model.sites or np.any(model.fields):
+        return None
+    pairs = with_ghost(model)
+    bonds = len(pairs.ends)
+    degrees = np.bincount(pairs.ends.reshape(-1), minlength=pairs.nodes)
+    if not 1 < degrees.min() <= degrees.max() <= _MOST_NEIGHBOURS:
+        return None
+    faces = _shortest_cycles(pairs, degrees)
+    if faces is None or (np.bincount(faces.reshape(-1), minlength=bonds) != 2).any():
+        return None
+    parts, _ = connected_components(_matrix(pairs, np.ones(bonds)), directed=False)
+    if parts > 1 or pairs.nodes - bonds + len(faces) > 0:  # a sphere is planar
+        return None
+    sides = np.argsort(faces.reshape(-1), kind="stable").reshape(bonds, 2) // faces.shape[1]
+    return Surface(pairs, sides, _has_odd_number(sides[pairs.couplings < 0], len(faces)))
+
+
+def _shortest_cycles(pairs: Pairs, degrees: Integers) -> Integers | None:
+    """Return the bonds of all cycles of three bonds, (cycles, 3), or else of four; None where there are neither."""
+    halves = pairs.ends.reshape(-1)
+    around = np.argsort(halves, kind="stable")  # the halves of bonds at one node follow each other
+    start = np.cumsum(degrees) - degrees
+    corners = []
+    for a, b in combinations(range(int(degrees.max())), 2):
+        at = start[degrees > b]
+        corners.append(np.stack([around[at + a], around[at + b]], axis=1))
+    corner = np.concatenate(corners)  # two bonds with a common node, by their halves there
+    tips = np.sort(halves[corner ^ 1], axis=1)
+    bonds, keys = corner // 2, tips[:, 0] * pairs.nodes + tips[:, 1]
+    of_bonds = pairs.ends[:, 0] * pairs.nodes + pairs.ends[:, 1]
+    third = np.minimum(np.searchsorted(of_bonds, keys), len(of_bonds) - 1)
+    closed = of_bonds[third] == keys
+    if closed.any():
+        return _distinct([np.column_stack([bonds, third])[closed]])
+    order = np.argsort(keys, kind="stable")
+    bonds, keys = bonds[order], keys[order]
+    squares = []
+    for step in range(1, len(keys)):
+        same = np.flatnonzero(keys[step:] == keys[:-step])  # two corners with the same tips
+        if not same.size:
+            break
+        squares.append(np.concatenate([bonds[same], bonds[same + step]], axis=1))
+    return _distinct(squares) if squares else None
+
+
+def _distinct(cycles: list[Integers]) -> Integers:
+    return np.unique(np.sort(np.concatenate(cycles), axis=1), axis=0)
+
+
+def _matrix(pairs: Pairs, lengths: npt.NDArray[np.float64]) -> Any:
+    return coo_array((lengths, pairs.ends.T), shape=(pairs.nodes, pairs.nodes)).tocsr()
+
+
+def _has_odd_number(sides: Integers, faces: int) -> Flags:
+    """Return True for faces with an odd number of these bonds."""
+    return np.asarray(np.bincount(sides.reshape(-1), minlength=faces) % 2 == 1)
+
+
+def closed_paths(surface: Surface, root: int, lengths: npt.NDArray[np.float64]) -> list[Integers]:
+    """Return the sites of closed paths around a surface, two for a torus, which cut it open to a disc.
+
+    They consist of shortest paths from the root, by lengths of the bonds.
+    """
+    pairs, sides, _ = surface
+    lengths_of_paths, predecessors = dijkstra(
+        _matrix(pairs, lengths), directed=False, indices=np.array([root]), return_predecessors=True
+    )
+    distance, before = lengths_of_paths[0], predecessors[0]
+    in_tree = np.zeros(len(pairs.ends), bool)
+    reached = np.flatnonzero(before >= 0)
+    low, high = np.minimum(reached, before[reached]), np.maximum(reached, before[reached])
+    in_tree[np.searchsorted(pairs.ends[:, 0] * pairs.nodes + pairs.ends[:, 1], low * pairs.nodes + high)] = True
+    others = np.flatnonzero(~in_tree)
+    around = distance[pairs.ends[others]].sum(axis=1) + lengths[others]
+    others = others[np.argsort(-around, kind="stable")]  # the tree of the faces crosses bonds that close long paths
+    faces = np.sort(sides[others], axis=1)
+    _, first = np.unique(faces[:, 0] * len(surface.odd) + faces[:, 1], return_index=True)
+    dual = coo_array((first + 1.0, faces[first].T), shape=(len(surface.odd),) * 2)
+    crossed = minimum_spanning_tree(dual.tocsr()).data.astype(np.int64) - 1
+    left = np.delete(others, crossed)
+    return [_path(before, distance, *pairs.ends[bond].tolist()) for bond in left]
+
+
+def _path(before: npt.NDArray[np.int32], distance: npt.NDArray[np.float64], one: int, other: int) -> Integers:
+    """Return the sites of the shortest paths from two sites up to where they meet."""
+    sites = [one, other]
+    while one != other:
+        if distance[one] < distance[other]:
+            one, other = other, one
+        one = int(before[one])
+        sites.append(one)
+    return np.unique(sites)
+
+
+def surface_bound(surface: Surface) -> tuple[int, Flags]:
+    """Return a proven lower bound of all energies in quanta, and the T-join that gives it."""
+    pairs = surface.pairs
+    join, missing = smallest_join(surface.sides, np.abs(pairs.couplings), surface.odd)
+    return attainable_from(pairs, _energy(pairs, join) - 2 * missing), join
+
+
+def _energy(pairs: Pairs, unsatisfied: Flags) -> int:
+    return 2 * int(np.abs(pairs.couplings[unsatisfied]).sum()) - pairs.size
+
+
+def _unsatisfied(pairs: Pairs, spins: Spins) -> Flags:
+    return np.asarray((spins[pairs.ends[:, 0]] != spins[pairs.ends[:, 1]]) != (pairs.couplings < 0))
+
+
+def _fitting(surface: Surface, join: Flags) -> Spins | None:
+    """Return spins whose unsatisfied bonds are these, or None where there are none."""
+    pairs = surface.pairs
+    spins = spins_of(pairs, (pairs.couplings < 0) ^ join)
+    return spins if np.array_equal(_unsatisfied(pairs, spins), join) else None
+
+
+def tiles_surface(model: Ising) -> bool:
+    """True if a model can be searched by matching on a surface."""
+    return find_spec("pymatching") is not None and model.once(surface_of) is not None
+
+
+def surface_state(model: Ising, seconds: float = inf) -> PlanarState | None:
+    """Find a low state of a model of one sample on a surface, with a proven bound of all energies.
+
+    Where couplings are small whole numbers it is mostly proven to be the lowest. Otherwise T-joins are unique, and only
+    a bound is found if the first one fits no spins. None for other graphs, and where matching is expected to take more
+    than ``seconds``.
+
+    Raises:
+        InputError: where PyMatching is not installed.
+    """
+    surface = model.once(surface_of) if model.sites * _SECONDS_A_SITE <= seconds else None
+    if surface is None:
+        return None
+    bound, join = surface_bound(surface)
+    spins, energy = _fitting(surface, join), float(_energy(surface.pairs, join))
+    if spins is None:
+        search = SurfaceSearch(surface, 0)
+        search.advance()
+        while search.has_ties and search.starts <= _STARTS and search.lowest > bound:
+            search.advance()
+        spins, energy = search.lowest_spins, search.lowest
+    return PlanarState(spins, energy * model.quantum, bound * model.quantum)
+
+
+class SurfaceSearch:
+    """A search on a surface, one matching after the other.
+
+    Attributes:
+        has_ties: True where couplings are small whole numbers, so that many T-joins are equal.
+        starts: Random states from which it has begun.
+        hits: Starts that met the lowest energy.
+        lowest: Lowest energy in quanta, infinite before the first matching.
+        lowest_spins: Its state, +1 and -1, shape (sites,).
+    """
+
+    def __init__(self, surface: Surface, seed: int) -> None:
+        self._surface, self._seed = surface, rng.check_seed(seed)
+        pairs = surface.pairs
+        weights = np.abs(pairs.couplings)
+        self._weights = weights // max(int(np.gcd.reduce(weights)), 1)
+        shift = (_TIES * len(weights)).bit_length()
+        self.has_ties = int(self._weights.max()).bit_length() + shift < WEIGHT_BITS
+        self._shift = shift if self.has_ties else 0
+        self._done = self._step = self._failures = 0  # matchings of all, of this start, since the energy fell
+        self.starts = self.hits = 0
+        self.lowest: float = inf
+        self.lowest_spins = self._spins = np.ones(pairs.nodes, np.int8)
+        self._energy, self._has_hit = 0, False
+        self._begin()
+
+    def _draw(self, plane: int, count: int) -> Words:
+        groups = np.arange(-(-count // 4))
+        words = rng.draw(self._seed, rng.Stream.MATCHING, group=groups, half_sweep=self._done, plane=plane)
+        return np.asarray(words.T.reshape(-1)[:count].astype(np.uint32))
+
+    def _begin(self) -> None:
+        pairs = self._surface.pairs
+        self._spins = np.where(self._draw(_START, pairs.nodes) >> 31, 1, -1).astype(np.int8)
+        self._energy = _energy(pairs, _unsatisfied(pairs, self._spins))
+        self._step = self._failures = 0
+        self._has_hit, self.starts = False, self.starts + 1
+
+    def advance(self) -> None:
+        """Do one matching."""
+        if self._failures >= _PATIENCE:
+            self._begin()
+        pairs, sides, odd = self._surface
+        fixed = np.zeros(pairs.nodes, bool)
+        for path in self._paths():
+            fixed[path] = True
+        free = ~fixed[pairs.ends].all(axis=1)
+        join = _unsatisfied(pairs, self._spins) & ~free
+        weights = self._weights[free]
+        if self.has_ties:
+            weights = (weights << self._shift) + self._draw(_CHOICES, len(weights)) % _TIES
+        join[free], _ = smallest_join(sides[free], weights, odd ^ _has_odd_number(sides[join], len(odd)))
+        self._done, self._step, self._failures = self._done + 1, self._step + 1, self._failures + 1
+        if (energy := _energy(pairs, join)) <= self._energy and (spins := _fitting(self._surface, join)) is not None:
+            self._failures = 0 if energy < self._energy else self._failures
+            self._spins, self._energy = spins, energy
+        if self._energy < self.lowest:
+            self.lowest, self.lowest_spins, self.hits, self._has_hit = self._energy, self._spins, 0, False
+        if self._energy == self.lowest and not self._has_hit:
+            self.hits, self._has_hit = self.hits + 1, True
+
+    def _paths(self) -> list[Integers]:
+        """Return the paths whose spins are fixed: in turns one, another one, all, and none where there are ties."""
+        turn = self._step % (3 + self.has_ties)
+        if turn == 3:
+            return []
+        words = self._draw(_LENGTHS, 2 + len(self._surface.sides))
+        root, lengths = int(words[0]) % self._surface.pairs.nodes, 1 + words[2:] / 2**32
+        paths = closed_paths(self._surface, root, lengths)
+        first = (int(words[1]) + turn) % len(paths)
+        return paths if turn == 2 else paths[first : first + 1]
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that changes, as arrays, for ``restore``."""
+        numbers = [self._done, self._step, self._failures, self.starts, self.hits, self._energy, self._has_hit]
+        lowest = np.array([self.lowest])
+        return {"numbers": np.array(numbers, np.int64), "lowest_energy": lowest, "spins": self._spins.copy(),
+                "lowest_spins": self.lowest_spins.copy()}  # fmt: skip
+
+    def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from a ``state`` of a search on the same surface with the same seed."""
+        self._done, self._step, self._failures, self.starts, self.hits, self._energy, has_hit = map(
+            int, state["numbers"]
+        )
+        self._has_hit, self.lowest = bool(has_hit), float(state["lowest_energy"][0])
+        self._spins, self.lowest_spins = state["spins"].copy(), state["lowest_spins"].copy()
