@@ -58,6 +58,34 @@ def test_a_killed_run_ends_as_the_whole_one(tmp_path, monkeypatch) -> None:
     assert same(whole, ss.resume(path))
 
 
+def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pymatching")
+    from spinsim.jobs.solve.run import SolveRun
+
+    whole_couplings = graph(ss.EdwardsAnderson(ss.square(24), seed=1))
+    proven = ss.solve(whole_couplings, sweeps_limit=20)
+    assert proven.quality.is_proven
+    assert proven.quality.bound == proven.best_energy[0, 0] == whole_couplings.energy(proven.best_spins)[0]
+    model, path = ss.EdwardsAnderson(ss.square(24), couplings="gaussian", seed=1), tmp_path / "run.h5"
+    whole, take = ss.solve(model, sweeps_limit=60), SolveRun._take
+    assert whole.methods[0] == "matching"
+    assert whole.search.lowest[0] == whole.search.lowest.min() >= whole.quality.bound
+    assert whole.search.hits[0] >= 1
+
+    def interrupted(self, number: int, sweeps: int) -> None:
+        take(self, number, sweeps)
+        if self._done == 21:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SolveRun, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ss.solve(model, sweeps_limit=60, out=path, checkpoint_every=0)
+    monkeypatch.setattr(SolveRun, "_take", take)
+    assert same(whole, ss.resume(path))
+    with pytest.raises(ss.InputError, match="which tiles no surface: give other methods"):
+        ss.solve(graph(GLASS), sweeps_limit=20, methods="matching")
+
+
 def test_a_longer_search_goes_on(tmp_path) -> None:
     model, path = graph(GLASS), tmp_path / "run.h5"
     first = ss.solve(model, 0.2, out=path)
@@ -125,7 +153,7 @@ def test_problems_in_every_form(tmp_path) -> None:
     with pytest.raises(ss.InputError, match="has no table by temperature: give by='method'"):
         ss.table(found[0])
     assert list(ss.table(ss.solve(graph(GLASS), sweeps_limit=20), by="method").method) == ["anneal", "temper", "tabu"]
-    with pytest.raises(ss.InputError, match="method 'walk' is unknown: give some of anneal,temper,tabu"):
+    with pytest.raises(ss.InputError, match="method 'walk' is unknown: give some of matching,anneal,temper,tabu"):
         ss.solve(qubo, methods="anneal,walk")
 
 
