@@ -60,7 +60,10 @@ elif "--full" in sys.argv:
         Size(12, (10, 16, 24, 36), 1024, (0.25, 0.32, 32), 5_000, 10_000),
     ]
 else:
-    sizes = [Size(side, (slices,), 24, (0.24, 0.33, 12), 6_000, 12_000) for side, slices in ((4, 32), (6, 48))]
+    sizes = [
+        Size(4, (32,), 24, (0.24, 0.33, 8), 6_000, 12_000),
+        Size(6, (48,), 24, (0.24, 0.33, 12), 6_000, 12_000),
+    ]
     shorter = [Size(side, (4, 6, 8, 12), 24, (0.24, 0.33, 6), 500, 1_000) for side in (4, 6)]
 
 began = time.perf_counter()
@@ -130,10 +133,10 @@ results = [run for size in sizes for run in measured(size)]
 comparisons = ss.compare_sizes(results, "overlap", NEAR)
 for comparison in comparisons:
     for pair in comparison.crossings:
-        found, sides = pair.crossing, " and ".join(pair.labels)
+        found, both = pair.crossing, " and ".join(pair.labels)
         field = -np.log(np.tanh(found.value)) / (2 * found.value)
         where = found.reason or f"k = {found.value:.4f} +- {found.error:.4f}, Gamma = {field:.3f}"
-        print(f"{comparison.name} of {sides}: {where}")
+        print(f"{comparison.name} of {both}: {where}")
 
 sides = [size.side for size in sizes]
 fits = [
@@ -143,13 +146,15 @@ fits = [
     for smallest in sides[: max(len(sides) - fewest + 1, 0)]
 ]
 
-# The first good collapse of xi / L without corrections, which has most sizes, says where times are compared.
+# Times are compared at the k_c of xi / L that has the smallest error among fits with a fair chi^2, or at the published.
 good = [
     fit for fit in fits
-    if fit and fit.name == "overlap_correlation_length_over_L" and np.isnan(fit.omega) and fit.probability > FAIR
+    if fit and fit.name == "overlap_correlation_length_over_L" and fit.probability > FAIR
+    and WINDOW[0] < fit.critical - fit.critical_error and fit.critical + fit.critical_error < WINDOW[1]
 ]  # fmt: skip
-critical, off = (good[0].critical, good[0].critical_error) if good else (NEAR, 0.0)
-for at in (critical - off, critical, critical + off) if off else (critical,):
+best = min(good, key=lambda fit: fit.critical_error, default=None)
+critical, off = (NEAR, 0.0) if best is None else (best.critical, best.critical_error)
+for at in sorted({critical - off, critical, critical + off, NEAR}):
     print_dynamic_exponents(sides, results, at, "overlap_correlation_time_over_slices", "correlation times")
 short_times = [run for size in shorter for run in measured(size)]
 print_dynamic_exponents([size.side for size in shorter], short_times, critical, None, "largest cumulants")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.analysis.summary import summarize
 
 CRITICAL = np.log(1 + np.sqrt(2)) / 2
 TIMES = {"sweeps": 1500, "thermalize": 200, "measure_every": 5, "correlation_times": 1, "clusters": "sw"}
@@ -53,7 +54,7 @@ def test_correlation_times_of_the_chain_have_z_of_one(chains) -> None:
     name = "correlation_time_over_slices"
     found = ss.dynamic_exponent(long + chains, CRITICAL, name)  # runs of fewer slices do not count
     assert abs(found.value - 1) < 4 * found.error < 0.3
-    curves = [one.summary.estimates[name].value[list(one.k).index(CRITICAL)] for one in long]
+    curves = [summarize(one).estimates[name].value[list(one.k).index(CRITICAL)] for one in long]
     np.testing.assert_allclose(found.values, np.array(curves) * [32, 64])
     assert np.all(np.abs(found.values - 4 / np.pi * found.sides) < 4 * found.errors + 0.05 * found.sides)  # Cardy 1984
     with pytest.raises(ss.InputError, match=r"the correlation time of L = 4 is 0.\d+ of its 8 slices, above 0.2"):
