@@ -1,4 +1,4 @@
-"""Dynamic exponents of quantum transitions: z = 1 of the chain, and tails of known exponents."""
+"""Dynamic exponents of quantum transitions: z = 1 of the chain, averages over samples, and tails of known exponents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.analysis.summary import summarize
 
 CRITICAL = np.log(1 + np.sqrt(2)) / 2
 TIMES = {"sweeps": 1500, "thermalize": 200, "measure_every": 5, "correlation_times": 1, "clusters": "sw"}
@@ -43,6 +44,47 @@ def test_runs_without_a_best_number_of_slices(chains) -> None:
     ):
         with pytest.raises(ss.InputError, match=words):
             ss.dynamic_exponent(runs, at)
+
+
+def test_correlation_times_of_the_chain_have_z_of_one(chains) -> None:
+    long = [
+        ss.quantum(ss.Ising(ss.chain(side)), [0.43, CRITICAL, 0.45], 8 * side, replicas=32, **TIMES, seed=side)
+        for side in (4, 8)
+    ]
+    name = "correlation_time_over_slices"
+    found = ss.dynamic_exponent(long + chains, CRITICAL, name)  # runs of fewer slices do not count
+    assert abs(found.value - 1) < 4 * found.error < 0.3
+    curves = [summarize(one).estimates[name].value[list(one.k).index(CRITICAL)] for one in long]
+    np.testing.assert_allclose(found.values, np.array(curves) * [32, 64])
+    assert np.all(np.abs(found.values - 4 / np.pi * found.sides) < 4 * found.errors + 0.05 * found.sides)  # Cardy 1984
+    with pytest.raises(ss.InputError, match=r"the correlation time of L = 4 is 0.\d+ of its 8 slices, above 0.2"):
+        ss.dynamic_exponent(chains, CRITICAL, name)
+
+
+def test_cumulants_of_glasses_are_averaged_over_samples() -> None:
+    """Against the moments of the overlaps themselves: the largest value of a parabola through three numbers."""
+    runs = [
+        ss.quantum(
+            ss.EdwardsAnderson(ss.chain(side), samples=12, seed=3),
+            [0.4, 0.45],
+            slices,
+            replicas=4,
+            **TIMES,
+            seed=slices,
+        )
+        for side in (4, 8)
+        for slices in (side // 2, side, 2 * side)
+    ]
+    found = ss.dynamic_exponent(runs, 0.45)
+    cumulants = []
+    for run in runs:
+        overlap = run.overlap[..., list(run.k).index(0.45)].astype(float)
+        second, fourth = (overlap**2).mean(axis=(0, 2)), (overlap**4).mean(axis=(0, 2))
+        cumulants.append((1 - fourth / (3 * second**2)).mean())
+    for side, best, of in zip((4, 8), found.values, np.reshape(cumulants, (2, 3)), strict=True):
+        square, slope, _ = np.polyfit(np.log([side // 2, side, 2 * side]), of, 2)
+        np.testing.assert_allclose(best, np.exp(-slope / (2 * square)))
+    assert found.value != ss.dynamic_exponent(runs, 0.45, "overlap_binder_cumulant").value
 
 
 class Result(SimpleNamespace):

@@ -1,9 +1,13 @@
-"""Dynamic exponents of quantum transitions: from best numbers of slices, and from tails of local susceptibilities.
+"""Dynamic exponents of quantum transitions: from numbers of slices, times, and tails of local susceptibilities.
 
 At a quantum critical point lengths in time grow as L^z. The Binder cumulant of the order parameter of space and time,
-U(L, L_t) = u(L_t / L^z), is largest where both lengths match: short times and long times both break the order up. M.
-Guo, R. N. Bhatt, D. A. Huse, Phys. Rev. Lett. 72, 4137 (1994); H. Rieger, A. P. Young, Phys. Rev. Lett. 72, 4141
-(1994). Near the transition of a disordered model rare regions give local susceptibilities a tail, P(chi_local > x) ~
+U(L, L_t) = u(L_t / L^z), is largest where both lengths match: short times and long times both break the order up. Of
+glasses it is averaged over the samples, [1 - <q^4> / (3 <q^2>^2)]: the ratio of averages 1 - [<q^4>] / (3 [<q^2>]^2)
+falls with L_t from few slices on, as few samples with small gaps dominate [<q^4>]. M. Guo, R. N. Bhatt, D. A. Huse,
+Phys. Rev. Lett. 72, 4137 (1994); H. Rieger, A. P. Young, Phys. Rev. Lett. 72, 4141 (1994). With many slices the
+correlation length in time itself grows as L^z: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982).
+
+Near the transition of a disordered model rare regions give local susceptibilities a tail, P(chi_local > x) ~
 x^(-d / z'), with z' a dynamic exponent that varies with the field: H. Rieger, A. P. Young, Phys. Rev. B 54, 3328
 (1996).
 """
@@ -16,24 +20,29 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from spinsim.analysis.jackknife import bootstrap
 from spinsim.analysis.runs import Array, Tempered
 from spinsim.analysis.scaling.curves import Size, order_of, size_of
 from spinsim.analysis.scaling.limits import SizeFit, power_of_size
 from spinsim.analysis.scaling.peaks import peak_of
-from spinsim.analysis.sizes import RESAMPLES
+from spinsim.analysis.sizes import RESAMPLES, sites_of_space
+from spinsim.analysis.statistics import statistics_of
 from spinsim.errors import InputError
 from spinsim.inputs.arguments import public
 from spinsim.observables.quantities import in_space
-from spinsim.observables.table import CROSSING
+from spinsim.observables.table import CROSSING, binder_cumulant
 from spinsim.result import Run, as_result, runs_in
 
+_OVERLAP: Final = CROSSING["overlap"][0]
+_TIMES: Final = ("correlation_time_over_slices", "overlap_correlation_time_over_slices")
+_LONGEST: Final = 0.2  # correlation time over slices beyond which the end of time cuts it off
 _IN_TIME: Final = 2  # degree of the polynomial in the logarithm of the number of slices
 _FEWEST_SLICES: Final = 3
 _FEWEST_IN_TAIL: Final = 10
 
 
 class _Slices(NamedTuple):
-    """Best number of slices of a size, of all data and of each resample."""
+    """Time of a size in slices, of all data and of each resample."""
 
     side: float
     resampled: dict[str, Array]
@@ -41,30 +50,66 @@ class _Slices(NamedTuple):
 
 @public
 def dynamic_exponent(runs: Iterable[Run], at: float, name: str | None = None, *, smallest: float = 0) -> SizeFit:
-    """Dynamic exponent z, from the number of slices at which the Binder cumulant of each size is largest.
+    """Dynamic exponent z at the critical point ``at``, from best numbers of slices or from correlation times.
 
-    Curves against k, Gamma or beta are taken at the critical point ``at``; a parabola in ln L_t through the values of
-    one size has its largest value at L_t ~ L^z.
+    By default, and for cumulants: a parabola in ln L_t through the cumulants of one size has its largest value at L_t ~
+    L^z. For a correlation time over slices: this times L_t grows as L^z, if there are many more slices; a tenth or less
+    is best. Averages between points of a ladder are from cubic polynomials. Errors do not include that of ``at``.
 
     Args:
-        runs: Quantum results or files of one model: two sizes or more, each with three numbers of slices or more.
+        runs: Quantum results or files of one model in two sizes or more. For cumulants each size needs three numbers of
+            slices or more; of correlation times the run with most slices counts.
         at: The critical k (Gamma, beta), within all ladders.
-        name: A cumulant; by default that of the order parameter of space and time.
+        name: A cumulant, ``correlation_time_over_slices`` or ``overlap_correlation_time_over_slices``; by default the
+            Binder cumulant of the order parameter of space and time, of overlaps the average of each sample's cumulant.
         smallest: Smaller sizes are left out.
 
     Returns:
-        The fit of L_t = a L^z, a ``SizeFit``: ``value`` is z; ``sides`` and ``values`` have L and the best L_t.
+        The fit of L_t = a L^z, a ``SizeFit``: ``value`` is z; ``sides`` and ``values`` have L and the best number of
+            slices, or the correlation time in slices.
 
     Raises:
-        InputError: for too few sizes or slices, an unknown average, and sizes whose largest cumulant is at an end.
+        InputError: for too few sizes or slices, an unknown average, sizes whose largest cumulant is at an end, and
+            correlation times above a fifth of the slices.
+
+    Source: M. Guo, R. N. Bhatt, D. A. Huse, Phys. Rev. Lett. 72, 4137 (1994); H. Rieger, A. P. Young, Phys. Rev. Lett.
+    72, 4141 (1994).
     """
     results = [as_result(one) for one in runs_in(runs)]
     _check_in_time(*results)
     sizes = [size_of(one) for one in results]
     chosen = name or CROSSING[order_of(sizes)][0]
+    if name is None and chosen == _OVERLAP:
+        sizes = [_of_samples(one) for one in sizes]
+    time_of = _correlation_time if chosen in _TIMES else _best
     sides = sorted({one.side for one in sizes if one.side >= smallest})
-    return power_of_size([_best(side, [one for one in sizes if one.side == side], at, chosen) for side in sides],
+    return power_of_size([time_of(side, [one for one in sizes if one.side == side], at, chosen) for side in sides],
                          "slices")  # fmt: skip
+
+
+def _of_samples(size: Size) -> Size:
+    """The size with the average of each sample's cumulant in the place of the cumulant of averages."""
+    statistics = statistics_of(size.result)
+    if statistics.samples == 1 or _OVERLAP not in size.rows:
+        return size
+    moments = statistics.entries(("q^2", "q^4"))  # (samples, 2, points)
+    cumulants = binder_cumulant(moments[:, 0], moments[:, 1])[:, np.argsort(size.result.axis.values)]
+    rows = bootstrap(lambda mean: mean, cumulants, RESAMPLES, sites_of_space(size.result.model))
+    return size._replace(rows={**size.rows, _OVERLAP: rows})
+
+
+def _correlation_time(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
+    """Correlation time of one size in slices, from its run with most slices."""
+    longest = max(sizes, key=lambda one: one.result.model.graph.slices)
+    slices, rows = longest.result.model.graph.slices, longest.at(name, at)
+    if not np.isfinite(rows[0]):
+        raise InputError(f"L = {side:g} has no {name} at {longest.symbol} = {at:g}: give more samples or more sweeps")
+    if rows[0] > _LONGEST:
+        raise InputError(
+            f"the correlation time of L = {side:g} is {rows[0]:.2g} of its {slices} slices, above {_LONGEST:g}: give "
+            "more slices"
+        )
+    return _Slices(side, {"slices": slices * rows})
 
 
 def _best(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
