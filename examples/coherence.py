@@ -47,7 +47,7 @@ log_time = np.log(run.sweep[fitted])
 c4 = np.asarray(run.overlap_correlation)[fitted].mean(axis=2)  # (times, samples, distances)
 r = np.arange(c4.shape[-1])
 spread = c4.std(axis=1, ddof=1) / np.sqrt(samples)
-summed = np.cumsum(c4.mean(axis=1) < 3 * spread, axis=1) == 0  # up to where noise hides C4, as in xi above
+summed = np.cumsum(c4.mean(axis=1) < 3 * spread, axis=1) == 0  # up to where noise hides C4, without xi's tail
 
 
 def exponent(kept: np.ndarray) -> float:
