@@ -46,8 +46,8 @@ def test_a_killed_run_ends_as_the_whole_one(tmp_path, monkeypatch) -> None:
     model, path = graph(GLASS), tmp_path / "run.h5"
     whole, take = ss.solve(model, sweeps_limit=300), SolveRun._take
 
-    def interrupted(self, number: int, sweeps: int) -> None:
-        take(self, number, sweeps)
+    def interrupted(self, *turn) -> None:
+        take(self, *turn)
         if self._done == 14:
             raise KeyboardInterrupt
 
@@ -72,8 +72,8 @@ def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
     assert whole.search.lowest[0] == whole.search.lowest.min() >= whole.quality.bound
     assert whole.search.hits[0] >= 1
 
-    def interrupted(self, number: int, sweeps: int) -> None:
-        take(self, number, sweeps)
+    def interrupted(self, *turn) -> None:
+        take(self, *turn)
         if self._done == 21:
             raise KeyboardInterrupt
 
@@ -84,6 +84,28 @@ def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
     assert same(whole, ss.resume(path))
     with pytest.raises(ss.InputError, match="which tiles no surface: give other methods"):
         ss.solve(graph(GLASS), sweeps_limit=20, methods="matching")
+
+
+def test_methods_of_the_cpu_run_beside_those_of_a_gpu(tmp_path, monkeypatch) -> None:
+    """Two portfolios, as on a GPU: both get the whole time, share their states, stop and go on."""
+    from spinsim.jobs.solve import run
+
+    def apart(methods, settings):
+        ranks = (methods[:2], 1.0), (methods[2:], run.BESIDE)
+        return [run.Portfolio(some, settings.time_limit, None, longest) for some, longest in ranks]
+
+    monkeypatch.setattr(run, "_portfolios", apart)
+    model, path = graph(GLASS), tmp_path / "run.h5"
+    first = ss.solve(model, 1.0, out=path)
+    assert first.methods == ["anneal", "temper", "tabu"]
+    assert first.search.seconds[2] > 0.3
+    assert first.search.seconds[:2].sum() > 0.3
+    assert first.quality.hits > 3
+    longer = ss.resume(path, time_limit=2.0)
+    assert longer.search.seconds[2] > first.search.seconds[2] + 0.3
+    assert longer.best_energy <= first.best_energy
+    target = float(first.best_energy[0, 0])
+    assert ss.solve(model, 20.0, target).search.elapsed < 10
 
 
 def test_a_longer_search_goes_on(tmp_path) -> None:

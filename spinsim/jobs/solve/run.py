@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -18,10 +21,10 @@ from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
 from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins, put_under, taken_from
 from spinsim.jobs.solve.pool import States
-from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
+from spinsim.jobs.solve.portfolio import BESIDE, TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
 from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult
-from spinsim.jobs.solve.settings import Solve
+from spinsim.jobs.solve.settings import Solve, SolveSettings
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, read_instance
@@ -86,6 +89,7 @@ class SolveRun(Run):
     def __init__(self, plan: SolvePlan, saving: Saving, watch: Watch, stored: Record | None) -> None:
         s, run, model = plan.of_job, plan.config.run, plan.model
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
+        self._lock = threading.RLock()  # methods of CPU and GPU look at their states at the same time
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
         states = (
             s.states if s.fix and plan.feasible is None else 0
@@ -103,17 +107,19 @@ class SolveRun(Run):
         self._states = States(sites, most, not np.any(model.fields), test)
         self._improved: list[tuple[float, float]] = []
         self._offered = np.inf  # lowest energy of a state that methods took over from each other
-        sizes = (plan.device, run.threads or available_threads()) if not is_fixed else ("cpu", _SEARCHES)
+        threads = max(1, (run.threads or available_threads()) - (plan.device == "cuda"))  # one is busy with the GPU
+        sizes = (plan.device, threads) if not is_fixed else ("cpu", _SEARCHES)
         if stored is not None and GROUP in stored.groups:  # as it was begun, on whatever machine
             sizes = tuple(json.loads(stored.groups[GROUP].attributes[SIZES]))
         place = Place(run.seed, plan.device, run.threads, run.gpus, *sizes)
         methods: list[Method] = []
         if rest is not None:
-            how = place, self._look, watch.on_updates
+            how = place, self._look, self._on_updates
             methods = [METHODS[name](rest, *how) for name in s.methods.split(",") if METHODS[name].applies(rest)]
             if not methods:
                 raise InputError(f"matching does not apply to {model.name}, which tiles no surface: give other methods")
-        self._portfolio = Portfolio(methods, s.time_limit or np.inf, s.sweeps_limit)
+        self._portfolios = _portfolios(methods, s)
+        methods = [one for portfolio in self._portfolios for one in portfolio.methods]
         devices = ", ".join(sorted({one.device_name for one in methods})) or "cpu"
         self.where = {"engine": f"{plan.device}, portfolio", "devices": devices}
         lengths = {"method": len(methods), "improvement": 0, "state": 0, "byte": -(-model.sites // 8), "outcome": 2}
@@ -136,10 +142,12 @@ class SolveRun(Run):
         if not self._done:
             self._begin_with_known()
         while not (self._is_over() and len(self._states)):
-            turn = self._portfolio.turn(self._search.elapsed)
+            turn = self._portfolios[0].turn(self._search.elapsed)
             if turn is None:
                 break
-            self._take(*turn)
+            with self._turns_beside():
+                self._take(self._portfolios[0], *turn)
+            self._share()
             if self._time_for_bound():
                 self._find_bound()
             if self._saving.due():
@@ -161,30 +169,63 @@ class SolveRun(Run):
         known = self._prepared.known
         for energy, spins in zip(known.energies.tolist(), known.spins, strict=True):
             self._look(np.array([energy]), lambda _, spins=spins: spins)  # type: ignore[misc]
-            for one in self._portfolio.methods:
+            for one in self._methods:
                 one.offer(energy, spins)
 
-    def _take(self, number: int, sweeps: int) -> None:
-        method, began = self._portfolio.methods[number], seconds_without_compiling()
+    @property
+    def _methods(self) -> list[Method]:
+        return [one for portfolio in self._portfolios for one in portfolio.methods]
+
+    @contextmanager
+    def _turns_beside(self) -> Iterator[None]:
+        """Let methods of the CPU take turns for as long as a GPU is busy with another one."""
+        ended = threading.Event()
+
+        def turns(portfolio: Portfolio) -> None:
+            while not ended.is_set() and not self._is_over():
+                if turn := portfolio.turn(self._search.elapsed):
+                    self._take(portfolio, *turn)
+
+        with ThreadPoolExecutor(1) as pool:
+            beside = [pool.submit(turns, portfolio) for portfolio in self._portfolios[1:]]
+            try:
+                yield
+            finally:
+                ended.set()
+                for one in beside:
+                    one.result()
+
+    def _take(self, portfolio: Portfolio, number: int, sweeps: int) -> None:
+        method, began = portfolio.methods[number], seconds_without_compiling()
         before = method.lowest
         method.advance(sweeps)
-        self._portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
-        self._done += 1
-        if self._portfolio.is_sharing and len(self._states) and self._states.energies[0] < self._offered:
+        portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
+        with self._lock:
+            self._done += 1
+
+    def _share(self) -> None:
+        """Offer the best state to all methods, once it is known which of them gain."""
+        is_sharing = all(one.is_sharing for one in self._portfolios) and len(self._states) > 0
+        if is_sharing and self._states.energies[0] < self._offered:
             self._offered, found = self._states.energies[0], self._states.spins()[0]
-            for one in self._portfolio.methods:
+            for one in self._methods:
                 if one.lowest > self._offered:
                     one.offer(self._offered, found)
 
+    def _on_updates(self, updates: int) -> None:
+        with self._lock:
+            self._watch.on_updates(updates)
+
     def _look(self, energies: npt.NDArray[np.float64], spins_of: Callable[[int], Spins]) -> bool:
         """Take in states of the rest; return True if the search is over."""
-        if self._states.look(energies, spins_of):
-            whole = self._states.energies[0] + self._prepared.shift
-            self._improved.append((self._search.elapsed, whole))
-            if not self._states.failed[0]:
-                self._search.look(np.array([[whole]]), self._done + 1)
-                self._proof = PROOFS.index(BOUNDED) if whole <= self._bound else 0
-        return self._is_over()
+        with self._lock:
+            if self._states.look(energies, spins_of):
+                whole = self._states.energies[0] + self._prepared.shift
+                self._improved.append((self._search.elapsed, whole))
+                if not self._states.failed[0]:
+                    self._search.look(np.array([[whole]]), self._done + 1)
+                    self._proof = PROOFS.index(BOUNDED) if whole <= self._bound else 0
+            return self._is_over()
 
     def _time_for_bound(self) -> bool:
         """True once, when the methods have had the same time."""
@@ -203,7 +244,8 @@ class SolveRun(Run):
             self._proof = PROOFS.index(BOUNDED)
 
     def _outcome(self) -> dict[str, npt.NDArray[Any]]:
-        methods, clocks, states = self._portfolio.methods, self._portfolio.clocks, self._states
+        methods, states = self._methods, self._states
+        clocks = [clock for portfolio in self._portfolios for clock in portfolio.clocks]
         shift, whole = self._prepared.shift, self._plan.model.sites
         kept = [self._prepared.whole(one) for one in states.spins()[: self._plan.of_job.states]]
         best = states.energies[0] if states.energies else np.inf
@@ -236,9 +278,10 @@ class SolveRun(Run):
 
     def state(self) -> Arrays:
         saved = put_under("states_", self._states.state())
-        for one, clock in zip(self._portfolio.methods, self._portfolio.clocks, strict=True):
-            saved |= put_under(f"{one.name}_", one.state())
-            saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
+        for portfolio in self._portfolios:
+            for one, clock in zip(portfolio.methods, portfolio.clocks, strict=True):
+                saved |= put_under(f"{one.name}_", one.state())
+                saved[f"{one.name}_clock"] = np.array([clock.seconds, clock.met, clock.turn])
         saved["offered"] = np.array(self._offered)
         return {**saved, **self._outcome(), **self._best()}
 
@@ -259,10 +302,24 @@ class SolveRun(Run):
         columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
         self._wants_bound &= not np.isfinite(self._bound)
         self._improved = list(zip(*columns, strict=True))
-        for k, one in enumerate(self._portfolio.methods):
-            one.restore(taken_from(f"{one.name}_", saved))
-            seconds, met, turn = saved[f"{one.name}_clock"].tolist()
-            self._portfolio.clocks[k] = Clock(seconds, met, int(turn))
+        for portfolio in self._portfolios:
+            for k, one in enumerate(portfolio.methods):
+                one.restore(taken_from(f"{one.name}_", saved))
+                seconds, met, turn = saved[f"{one.name}_clock"].tolist()
+                portfolio.clocks[k] = Clock(seconds, met, int(turn))
+
+
+def _portfolios(methods: list[Method], settings: SolveSettings) -> list[Portfolio]:
+    """Return one portfolio of all methods; or one of those on a GPU, and one of the others, which run beside them.
+
+    With a limit in sweeps bits depend on the order of all turns, so that methods take turns everywhere.
+    """
+    seconds = settings.time_limit or np.inf
+    on_gpu = [one for one in methods if one.device_name != "cpu"]
+    if settings.sweeps_limit is not None or len(on_gpu) in (0, len(methods)):
+        return [Portfolio(methods, seconds, settings.sweeps_limit)]
+    others = [one for one in methods if one not in on_gpu]
+    return [Portfolio(on_gpu, seconds, None), Portfolio(others, seconds, None, BESIDE)]
 
 
 def _is_feasible(plan: SolvePlan, prepared: Prepared, spins: Spins) -> bool:
