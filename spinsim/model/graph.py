@@ -166,9 +166,11 @@ class Graph(Described):
     def degrees(self) -> npt.NDArray[np.int32]:
         """Bonds at each site, shape (sites,)."""
         lattice = self.regular_lattice
-        if lattice:
-            return np.full(self.sites, lattice.cell.coordination, np.int32)
-        return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)
+        return np.full(self.sites, lattice.cell.coordination, np.int32) if lattice else self._counted_degrees
+
+    @cached_property
+    def _counted_degrees(self) -> npt.NDArray[np.int32]:
+        return frozen(np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32))
 
     @cached_property
     def _colours(self) -> npt.NDArray[np.int32]:
