@@ -243,8 +243,8 @@ class Hamiltonian:
     def once(self, make: Callable[[Self, *Given], Made], *given: *Given) -> Made:
         """Return ``make(model, ...)``, computed once for the model and these hashable arguments.
 
-        Callers must not change the result; copies of the model begin without kept results. Large models keep numbers
-        alone.
+        Callers must not change the result; copies of the model begin without kept results.
+        Large models keep numbers alone.
         """
         kept: dict[Any, Made] = vars(self).setdefault("_kept", {})
         key = make, given
