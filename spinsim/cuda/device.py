@@ -96,8 +96,13 @@ def wake() -> None:
 def names() -> list[str]:
     if why_not() is not None:
         return []
-    runtime = cupy.cuda.runtime
-    return [runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount())]
+    return [_name(device) for device in range(cupy.cuda.runtime.getDeviceCount())]
+
+
+@cache
+def _name(device: int) -> str:
+    """Name of a GPU; cached, as the driver takes a millisecond to collect its properties."""
+    return str(cupy.cuda.runtime.getDeviceProperties(device)["name"].decode())
 
 
 def shared_memory(device: int) -> int:

@@ -166,9 +166,16 @@ class Graph(Described):
     def degrees(self) -> npt.NDArray[np.int32]:
         """Bonds at each site, shape (sites,)."""
         lattice = self.regular_lattice
-        if lattice:
-            return np.full(self.sites, lattice.cell.coordination, np.int32)
-        return np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32)
+        return np.full(self.sites, lattice.cell.coordination, np.int32) if lattice else self._counted_degrees
+
+    @cached_property
+    def _counted_degrees(self) -> npt.NDArray[np.int32]:
+        return frozen(np.bincount(self.edges.reshape(-1), minlength=self.sites).astype(np.int32))
+
+    @cached_property
+    def _colours(self) -> npt.NDArray[np.int32]:
+        """Colours that follow from the bonds."""
+        return _colours_along_bonds(self)
 
     @cached_property
     def largest_degree(self) -> int:
@@ -244,6 +251,19 @@ def adjacency(graph: Graph) -> Adjacency:
 
 
 @kernel
+def _fill_matrix(edges, place, values, matrix):  # type: ignore[no-untyped-def]
+    for b in range(edges.shape[0]):
+        i, j, value = place[edges[b, 0]], place[edges[b, 1]], values[b]
+        matrix[i, j] += value
+        matrix[j, i] += value
+
+
+def add_to_matrix(graph: Graph, values: npt.NDArray[np.int64], place: npt.NDArray[np.int64], matrix: Array) -> None:
+    """Add a value of each bond to both of its entries of a symmetric matrix, where site i has row ``place[i]``."""
+    _fill_matrix.with_steps(graph.bonds, graph.edges, place, values, matrix)
+
+
+@kernel
 def _breadth_first_two_colours(start, neighbour, colour, queue):  # type: ignore[no-untyped-def]
     for root in range(colour.size):
         if colour[root] >= 0:
@@ -285,10 +305,11 @@ def colouring(graph: Graph) -> npt.NDArray[np.int32]:
     graph is bipartite; else greedy colours, the sites of highest degree first (Welsh and Powell,
     Comput. J. 10, 85 (1967)).
     """
-    if graph.lattice is not None:
-        regular = graph.lattice.colours()
-        if regular is not None:
-            return regular
+    regular = None if graph.lattice is None else graph.lattice.colours()
+    return graph._colours if regular is None else regular
+
+
+def _colours_along_bonds(graph: Graph) -> npt.NDArray[np.int32]:
     near = adjacency(graph)
     colour = np.full(graph.sites, -1, np.int32)
     steps, queue = graph.sites + 2 * graph.bonds, np.empty(graph.sites, np.int32)

@@ -135,7 +135,8 @@ class Hamiltonian:
 
     def _in_quanta(self, rows: Rows, sample: int) -> Integers:
         row: Rows = rows[sample if len(rows) > 1 else 0]
-        return np.rint(row / self.quantum).astype(np.int64)
+        multiples = np.asarray(row / self.quantum)
+        return np.rint(multiples, out=multiples).astype(np.int64)
 
     def negative_bonds(self) -> npt.NDArray[np.bool_]:
         """True for couplings below 0, (1 or samples, bonds); one number for all is not copied."""
@@ -225,7 +226,7 @@ class Hamiltonian:
             return None
         in_quanta = np.abs(self.integer_couplings(0))
         unit = int(np.gcd.reduce(in_quanta))
-        return unit, in_quanta // unit
+        return unit, in_quanta if unit == 1 else in_quanta // unit
 
     @cached_property
     def units(self) -> Units | None:
@@ -237,23 +238,32 @@ class Hamiltonian:
             return None
         (of_bonds, weights), in_quanta = self.weights, np.abs(self.integer_fields(0))
         unit = int(np.gcd(of_bonds, np.gcd.reduce(in_quanta)))
-        return Units(unit, weights * (of_bonds // unit), in_quanta // unit)
+        return Units(unit, weights if of_bonds == unit else weights * (of_bonds // unit), in_quanta // unit)
 
     def once(self, make: Callable[[Self, *Given], Made], *given: *Given) -> Made:
         """Return ``make(model, ...)``, computed once for the model and these hashable arguments.
 
         Callers must not change the result; copies of the model begin without kept results.
+        Large models keep numbers alone.
         """
-        if self.samples * (self.bonds + self.sites) > MOST_KEPT:
-            return make(self, *given)
         kept: dict[Any, Made] = vars(self).setdefault("_kept", {})
         key = make, given
-        if key not in kept:
-            kept[key] = make(self, *given)
-        return kept[key]
+        if key in kept:
+            return kept[key]
+        result = make(self, *given)
+        if self.samples * (self.bonds + self.sites) <= MOST_KEPT or _is_of_numbers(result):
+            kept[key] = result
+        return result
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_kept"}
+
+
+def _is_of_numbers(result: Any) -> bool:
+    """True for a number, None, or a tuple of these."""
+    return all(
+        one is None or isinstance(one, int | float) for one in (result if isinstance(result, tuple) else [result])
+    )
 
 
 def most_units(model: Hamiltonian) -> int | None:

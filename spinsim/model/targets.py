@@ -69,7 +69,7 @@ def reached(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.N
     """
     values = value_of(model, energy)
     wanted = np.asarray(target, np.float64).reshape(-1, *(1,) * (values.ndim - 1))
-    slack = _rounding(model)
+    slack = model.once(_rounding)
     if model.maxcut_weight is not None:
         return np.asarray(values >= wanted - slack / 2)
     return np.asarray(values <= wanted + slack)
@@ -78,15 +78,15 @@ def reached(model: Ising, energy: npt.ArrayLike, target: npt.ArrayLike) -> npt.N
 def _is_whole(model: Ising) -> bool:
     """Return True if all values and the constant were given as whole numbers."""
     if model.problem is None:
-        return model.quantum >= 1 and model.offset == np.rint(model.offset)
+        return bool(model.quantum >= 1 and model.offset == np.rint(model.offset))
     given = model.problem.values
     return bool((given == np.rint(given)).all() and model.problem.offset == np.rint(model.problem.offset))
 
 
 def _is_exact(model: Ising) -> bool:
     constant = model.offset if model.maxcut_weight is None else model.maxcut_weight
-    largest = abs(constant) - min(_bound(model, sample) for sample in range(model.samples))
-    return not model.rounded and constant % model.quantum == 0 and largest <= 2.0**53 * model.quantum
+    largest = abs(constant) - min(model.once(_bound, sample) for sample in range(model.samples))
+    return bool(not model.rounded and constant % model.quantum == 0 and largest <= 2.0**53 * model.quantum)
 
 
 def _rounding(model: Ising) -> float:

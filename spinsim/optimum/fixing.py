@@ -116,11 +116,14 @@ def reduce(model: Ising, stars: bool = True) -> Reduced:
     if model.samples > 1:
         raise InputError(f"model {model.name} has {model.samples} samples: give one, such as model.of_samples(0, 1)")
     sites, steps, unfrustrated, done = model.sites, model.sites + 2 * model.bonds, 0, 0
-    links, step = _links(model)
-    counts, alone = np.zeros(len(_KINDS), np.int64), int(np.count_nonzero(links.first < 0))
     removed = Removals(
         np.full(sites, -1, np.int32), np.full((sites, _TERMS), sites, np.int32), np.zeros((sites, _TERMS), np.int64)
     )
+    if _is_dense_and_stays(model):
+        told = dict.fromkeys((*_KINDS, "unfrustrated", "isolated"), 0) | {"components": 1}
+        return Reduced(model, [model], [np.arange(sites, dtype=np.int32)], removed, told)
+    links, step = _links(model)
+    counts, alone = np.zeros(len(_KINDS), np.int64), int(np.count_nonzero(links.first < 0))
     gone, given, queue = np.zeros(sites, np.bool_), np.zeros(sites, np.int8), np.arange(sites, dtype=np.int32)
     while len(queue):
         waiting = np.zeros(sites, np.bool_)
@@ -142,6 +145,16 @@ def reduce(model: Ising, stars: bool = True) -> Reduced:
     is_same = done == 0 and number == 1 and bool(links.weight.all())
     parts, places = ([model], [np.arange(sites, dtype=np.int32)]) if is_same else _parts(model, links, part, number)
     return Reduced(model, parts, places, removed, told)
+
+
+def _is_dense_and_stays(model: Ising) -> bool:
+    """Return True for dense problems of which no rule removes a site, as is seen without lists of bonds."""
+    sites, bonds = model.sites, model.bonds
+    if bonds <= max(_DENSE, 16 * sites) or 4 * bonds < sites**2:  # others may be cut, or sites have fewer neighbours
+        return False
+    given = model.graph.edges, model.integer_couplings(0), np.abs(model.integer_fields(0))
+    numbers = np.zeros((3, sites), np.int64)
+    return bool(_stays.with_steps(bonds, *given, np.zeros((sites, sites), np.bool_), numbers, np.zeros(sites, np.int8)))
 
 
 def _links(model: Ising) -> tuple[Links, int]:
@@ -207,6 +220,38 @@ def _in_all_optima(links: Links) -> Spins:
     reached = np.zeros(2 * sites + 2, np.int8)
     reached[breadth_first_order(rest, 2 * sites, return_predecessors=False)] = 1
     return reached[:sites] - reached[sites:-2]
+
+
+@kernel
+def _stays(edges, couplings, fields, joined, numbers, sign):  # type: ignore[no-untyped-def]
+    """Return True if no rule applies: to one site, as all have small enough terms; to a part, as all are one.
+
+    Each site has bonds to half of all sites, hence two sites without a bond have a common neighbour; and a triangle
+    with site 0 is frustrated. ``fields`` are |h|. False where that is not so, or where bonds are parallel or 0.
+    """
+    sites = fields.size
+    total, largest, degree = numbers[0], numbers[1], numbers[2]
+    for b in range(edges.shape[0]):
+        i, j, size = min(edges[b, 0], edges[b, 1]), max(edges[b, 0], edges[b, 1]), abs(couplings[b])
+        if size == 0 or joined[i, j]:
+            return False
+        joined[i, j] = True
+        total[i] += size
+        total[j] += size
+        largest[i] = max(largest[i], size)
+        largest[j] = max(largest[j], size)
+        degree[i] += 1
+        degree[j] += 1
+        if i == 0:
+            sign[j] = 1 if couplings[b] > 0 else -1
+    for i in range(sites):
+        if 2 * degree[i] < sites or fields[i] >= total[i] or 2 * largest[i] >= total[i] + fields[i]:
+            return False
+    for b in range(edges.shape[0]):
+        product = sign[edges[b, 0]] * sign[edges[b, 1]]
+        if product != 0 and (product > 0) != (couplings[b] > 0):
+            return True
+    return False
 
 
 @inlined

@@ -32,9 +32,12 @@ def with_ghost(model: Ising) -> Pairs:
     ghost = np.stack([sites, np.full_like(sites, model.sites)], axis=1)
     ends = np.sort(np.concatenate([model.graph.edges.astype(np.int64), ghost]), axis=1)
     nodes = model.sites + bool(len(sites))
-    keys, place = np.unique(ends[:, 0] * nodes + ends[:, 1], return_inverse=True)
-    couplings = np.zeros(len(keys), np.int64)
-    np.add.at(couplings, place, np.concatenate([model.integer_couplings(0), fields[sites]]))
+    keys, couplings = ends[:, 0] * nodes + ends[:, 1], np.concatenate([model.integer_couplings(0), fields[sites]])
+    if not (keys[1:] > keys[:-1]).all():
+        given = couplings
+        keys, place = np.unique(keys, return_inverse=True)
+        couplings = np.zeros(len(keys), np.int64)
+        np.add.at(couplings, place, given)
     kept = couplings != 0
     return Pairs(nodes, np.stack([keys // nodes, keys % nodes], axis=1)[kept], couplings[kept])
 

@@ -9,7 +9,8 @@ site, a block or two, and one number a block:
     low    (2, blocks)            least cost in each block, among its sites of each side
 
 The cost of flipping i is s_i (sum J s_j + h_i) in units, half of the change of the energy. ``weight`` is 2 J, because
-a flip of i changes the cost of j by -2 J s_i s_j. Costs are int32 if they fit, else int64. Sites that must not flip
+a flip of i changes the cost of j by -2 J s_i s_j. It is a matrix in dense problems, without lists of neighbours unless
+some of these have a coupling of 0. Costs are int32 if they fit, else int64. Sites that must not flip
 before some step are lists, one for each of the next steps (``first``, ``after``), so that they are found at once.
 """
 
@@ -26,6 +27,30 @@ BLOCK: Final = 64
 STEP, ENERGY, BEST, BEST_STEP, UNSAVED, PENDING, NUMBERS = range(7)
 """Places of a search's numbers: steps taken; energy in units, halved, since its start; the lowest one; its step; 1
 while the state has it and is not copied; the second site of a pair, or -1; how many numbers there are."""
+
+
+@step
+def field_at(i, spin, start, near, weight, matrix):  # type: ignore[no-untyped-def]
+    """Return twice the field of the neighbours of a site."""
+    x = np.int64(0)
+    if near.size:
+        for e in range(start[i], start[i + 1]):
+            x += weight[e] * spin[near[e]]
+    else:
+        for j in range(matrix.shape[1]):
+            x += matrix[i, j] * spin[j]
+    return x
+
+
+@kernel
+def energy(problem, spin):  # type: ignore[no-untyped-def]
+    """Return the energy in units."""
+    start, near, weight, matrix, field = problem
+    of_bonds = of_fields = np.int64(0)
+    for i in range(spin.size):
+        of_bonds += spin[i] * field_at(i, spin, start, near, weight, matrix)
+        of_fields += spin[i] * field[i]
+    return -(of_bonds // 4 + of_fields)
 
 
 @step
@@ -151,15 +176,12 @@ def account(gain, spin, best, at):  # type: ignore[no-untyped-def]
 @kernel
 def prepare(problem, state, top, pairs):  # type: ignore[no-untyped-def]
     """Set the costs of all flips of the state's spins."""
-    start, near, weight, _, field = problem
+    start, near, weight, matrix, field = problem
     spin, _, cost, side, low = state[:5]
     most = top[0]
     costs, sides = cost.reshape(-1, BLOCK), side.reshape(-1, BLOCK)
     for i in range(spin.size):
-        x = np.int64(0)
-        for e in range(start[i], start[i + 1]):
-            x += weight[e] * spin[near[e]]
-        cost[i] = spin[i] * (x // 2 + field[i])
+        cost[i] = spin[i] * (field_at(i, spin, start, near, weight, matrix) // 2 + field[i])
         side[i] = 1 if pairs and spin[i] > 0 else 0
     cost[spin.size :] = most
     for b in range(low.shape[1]):
@@ -242,7 +264,7 @@ def recombine(one, other, child, seen, queue, problem, random):  # type: ignore[
     Sets do not touch, so their energies add up (partition crossover: Whitley, Hains, Howe, GECCO (2009), 915). Chance
     decides between parts of equal energy. Returns the number of sets, and of sets that are the other state's.
     """
-    start, near, weight, _, field = problem
+    start, near, weight, matrix, field = problem
     sets = taken = 0
     for i in range(one.size):
         child[i] = one[i]
@@ -257,11 +279,14 @@ def recombine(one, other, child, seen, queue, problem, random):  # type: ignore[
             i = queue[head]
             head += 1
             x += 2 * field[i] * one[i]
-            for e in range(start[i], start[i + 1]):
-                j = near[e]
+            in_list = near.size > 0
+            first, end = (start[i], start[i + 1]) if in_list else (0, matrix.shape[1])
+            for e in range(first, end):
+                j = near[e] if in_list else e
+                w = weight[e] if in_list else matrix[i, e]
                 if one[j] == other[j]:
-                    x += weight[e] * one[i] * one[j]
-                elif not seen[j]:
+                    x += w * one[i] * one[j]
+                elif not seen[j] and (in_list or w != 0):
                     seen[j] = True
                     queue[tail] = j
                     tail += 1

@@ -26,7 +26,7 @@ from spinsim import rng
 from spinsim.engine.given import as_spins
 from spinsim.errors import InputError
 from spinsim.machine.memory import require
-from spinsim.model.graph import adjacency
+from spinsim.model.graph import add_to_matrix, adjacency
 from spinsim.model.ising import Ising
 from spinsim.sampling import one_flip
 from spinsim.sampling.one_flip import BEST, BEST_STEP, BLOCK, NUMBERS, PENDING, STEP, UNSAVED
@@ -97,16 +97,14 @@ class Tabu:
         if model.samples != 1:
             raise InputError(f"a tabu search takes one sample, not {model.samples}: give model.of_samples(0, 1)")
         self._model, self._seed, sites = model, rng.check_seed(seed), model.sites
-        couplings, fields = model.integer_couplings(0), model.integer_fields(0)
-        unit = max(1, int(np.gcd.reduce(np.concatenate([couplings, fields]))))
-        self._unit, self._couplings, self._fields = unit, couplings // unit, fields // unit
-        self._is_symmetric = not fields.any()
-        is_small = model.largest_local_field // unit < _LARGEST_SMALL
-        kind: Any = np.int32 if is_small else np.int64
+        self._unit: int
+        self._problem: tuple[Array, ...]
+        self._unit, self._problem = _in_units(model) if like is None else (like._unit, like._problem)
+        _, _, weight, matrix, fields = self._problem
+        self._is_symmetric, kind = not fields.any(), weight.dtype
         self._top = np.array([np.iinfo(kind).max], kind)
-        self._problem: tuple[Array, ...] = self._rows(kind) if like is None else like._problem
         blocks = -(-sites // BLOCK)
-        self._is_wide = bool(self._problem[3].size or 2 * model.bonds > sites * blocks)
+        self._is_wide = bool(matrix.size or 2 * model.bonds > sites * blocks)
         shares = [max(2, int(share * sites)) for share in SHARES]
         self._ways = [_Way(False, max(LEAST_TENURE, k) // 2 + 1, max(LEAST_TENURE, k)) for k in shares]
         self._ways += [_Way(True, LEAST_TENURE, spread) for spread in SPREADS]
@@ -138,21 +136,6 @@ class Tabu:
         self.starts, self._hits = 1, 0
         if start is not None:
             self.offer(start)
-
-    def _rows(self, kind: Any) -> tuple[Array, ...]:
-        """Return neighbours in compressed rows, couplings as lists or as a matrix, and fields, for the kernels."""
-        model, sites = self._model, self._model.sites
-        is_dense = 2 * model.bonds > DENSE * sites**2
-        size = 40 * model.bonds + (sites**2 * np.dtype(kind).itemsize if is_dense else 0)
-        require(size, f"{sites} sites with {model.bonds} bonds", "choose another method")
-        near = adjacency(model.graph)
-        order = np.lexsort((near.neighbour, np.repeat(np.arange(sites), np.diff(near.start))))
-        neighbour = near.neighbour[order]
-        weight = (2 * self._couplings[near.bond[order]]).astype(kind)
-        matrix = np.zeros((sites, sites) if is_dense else (0, 0), kind)
-        if is_dense:
-            np.add.at(matrix, (np.repeat(np.arange(sites), np.diff(near.start)), neighbour), weight)
-        return near.start, neighbour, weight, matrix, self._fields
 
     def advance(self, steps: int) -> None:
         """Take this number of steps, each of which flips one site."""
@@ -191,7 +174,7 @@ class Tabu:
             InputError: for another shape or other values.
         """
         given = as_spins(spins, self._model, 1, "spins")[0]
-        self._note(given[0], self._energy(given[0]), counts=False)
+        self._note(given[0], int(one_flip.energy(self._problem, given[0])), counts=False)
         self._waiting = np.concatenate([self._waiting, given])
 
     def state(self) -> dict[str, Array]:
@@ -220,11 +203,6 @@ class Tabu:
         self._tries, self._sums = state["tries"].copy(), state["sums"].copy()
         self._pool, self._energies = state["pool"].copy(), state["energies"].copy()
         self._waiting, self._lowest_spins = state["waiting"].copy(), state["lowest_spins"].copy()
-
-    def _energy(self, spins: Spins) -> int:
-        """Return the energy in units."""
-        s, ends = spins.astype(np.int64), self._model.graph.edges
-        return -int(self._couplings @ (s[ends[:, 0]] * s[ends[:, 1]]) + self._fields @ s)
 
     def _now(self) -> int:
         """Return the lowest energy, in units, of the search that goes on."""
@@ -255,7 +233,7 @@ class Tabu:
         one_flip.prepare(self._problem, tuple(state), self._top, self._ways[self._way].pairs)
         state.at[:] = 0
         state.at[UNSAVED], state.at[PENDING] = 1, -1
-        self._base = self._energy(state.spin)
+        self._base = int(one_flip.energy(self._problem, state.spin))
         self._searches += 1
 
     def _next_way(self, choice: int) -> int:
@@ -311,3 +289,25 @@ class Tabu:
             self._hits, self._has_hit = 0, False
         if energy == self._lowest and counts and not self._has_hit:
             self._hits, self._has_hit = self._hits + 1, True
+
+
+def _in_units(model: Ising) -> tuple[int, tuple[Array, ...]]:
+    """Return the largest common unit of a problem in quanta, and its arrays for the kernels."""
+    couplings, fields = model.integer_couplings(0), model.integer_fields(0)
+    unit = max(1, int(np.gcd(np.gcd.reduce(couplings), np.gcd.reduce(fields))))
+    if unit > 1:
+        couplings, fields = couplings // unit, fields // unit
+    kind: Any = np.int32 if model.largest_local_field // unit < _LARGEST_SMALL else np.int64
+    sites, bonds = model.sites, model.bonds
+    is_dense = 2 * bonds > DENSE * sites**2
+    size = 40 * bonds + (sites**2 * np.dtype(kind).itemsize if is_dense else 0)
+    require(size, f"{sites} sites with {bonds} bonds", "choose another method")
+    matrix = np.zeros((sites, sites) if is_dense else (0, 0), kind)
+    if is_dense:
+        add_to_matrix(model.graph, 2 * couplings, np.arange(sites), matrix)
+        if np.count_nonzero(matrix) == 2 * bonds:  # then each entry is a bond
+            return unit, (np.zeros(sites + 1, np.int64), np.empty(0, np.int32), np.empty(0, kind), matrix, fields)
+    near = adjacency(model.graph)
+    order = np.lexsort((near.neighbour, np.repeat(np.arange(sites), np.diff(near.start))))
+    weight = (2 * couplings[near.bond[order]]).astype(kind)
+    return unit, (near.start, near.neighbour[order], weight, matrix, fields)

@@ -34,9 +34,18 @@ def test_copies_of_a_model_keep_nothing_of_it(model: Ising) -> None:
     assert model.once(made, "a") is found
 
 
-def test_large_models_keep_nothing(model: Ising, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_models_keep_numbers_alone(model: Ising, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hamiltonian, "MOST_KEPT", 3 * (16 + 32) - 1)
     assert model.once(made, "a") is not model.once(made, "a")
+    calls = []
+    for result in (1, 2.5, None, (1.0, True)):
+
+        def number(_: Ising, result: object = result) -> object:
+            calls.append(result)
+            return result
+
+        assert model.once(number) == model.once(number) == result
+    assert len(calls) == 4
 
 
 def test_a_model_does_not_change_with_the_arrays_that_it_was_made_of() -> None:

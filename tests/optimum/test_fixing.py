@@ -80,6 +80,47 @@ def test_nothing_to_remove_leaves_the_model_itself() -> None:
     assert np.array_equal(reduced.undo([np.ones(model.sites, np.int8)]), np.ones(model.sites))
 
 
+def dense(sites: int, change: str) -> ss.Ising:
+    """A dense problem of couplings +-1, with something that keeps it from being left as it is, or that does not."""
+    rng, edges = np.random.default_rng(4), np.array(np.triu_indices(sites, 1)).T
+    edges = np.where(rng.random((len(edges), 1)) < 0.5, edges, edges[:, ::-1])[rng.permutation(len(edges))]
+    couplings, field = rng.choice([-1.0, 1.0], len(edges)), np.zeros(sites)
+    if change == "field":
+        field[3] = sites - 2
+    elif change == "strong field":
+        field[3] = sites - 1
+    elif change == "strong bond":
+        couplings[5] = sites
+    elif change == "zero":
+        couplings[5] = 0.0
+    elif change == "parallel":
+        edges[5] = edges[6, ::-1]
+    elif change == "ferromagnet":
+        couplings[:] = 1.0
+    elif change == "few bonds at a site":
+        keep = (edges != 7).all(axis=1) | (edges < 2).any(axis=1)
+        edges, couplings = edges[keep], couplings[keep]
+    return ss.Ising(ss.Graph(sites, edges), couplings, field)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["", "field", "strong field", "strong bond", "zero", "parallel", "ferromagnet", "few bonds at a site"],
+)
+def test_dense_problems_are_left_only_where_no_rule_applies(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = dense(200, change)
+    assert fixing._is_dense_and_stays(model) == (change in ("", "field"))
+    reduced = reduce(model)
+    monkeypatch.setattr(fixing, "_is_dense_and_stays", lambda _: False)
+    other = reduce(model)
+    assert reduced.counts == other.counts
+    assert reduced.offset_energy == other.offset_energy
+    assert [part is model for part in reduced.parts] == [part is model for part in other.parts]
+    assert [p.content_sha256() for p in reduced.parts] == [p.content_sha256() for p in other.parts]
+    ones = [np.ones(part.sites, np.int8) for part in reduced.parts]
+    assert np.array_equal(reduced.undo(ones), other.undo(ones))
+
+
 def test_sites_without_bonds_follow_their_fields() -> None:
     model = ss.Ising(ss.Graph(3), 1.0, [2.0, -1.0, 0.0])
     assert counted(model) == {"isolated": 3}

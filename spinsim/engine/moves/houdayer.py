@@ -299,7 +299,7 @@ def _distances(start, neighbour, source):  # type: ignore[no-untyped-def]
     distance[source] = 0
     queue[0] = source
     first, size = 0, 1
-    while first < size:
+    while first < size < queue.size:  # where all sites are found, no more come
         site = queue[first]
         first += 1
         for e in range(start[site], start[site + 1]):

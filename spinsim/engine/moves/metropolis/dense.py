@@ -12,7 +12,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked import needed_bytes as unpacked_bytes
 from spinsim.engine.update import Busy, Pace, Sizes, Update, by_sites
-from spinsim.model.graph import colouring
+from spinsim.model.graph import add_to_matrix, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
@@ -38,14 +38,11 @@ class DensePlan:
         self.colour = colour[self.order].astype(np.uint32)
         self.colours = int(colour.max()) + 1
         place = np.argsort(self.order)
-        one, other = place[model.graph.edges].T
         width = next(t for t in (np.int16, np.int32, np.int64) if 2 * model.largest_local_field <= np.iinfo(t).max)
         sites, samples = model.sites, max(len(model.couplings), len(model.fields))
         self.double_couplings = np.zeros((len(model.couplings), sites, sites), width)
         for k, matrix in enumerate(self.double_couplings):
-            doubled = (2 * model.integer_couplings(k)).astype(width)
-            for first, second in ((one, other), (other, one)):
-                np.add.at(matrix.reshape(-1), first * sites + second, doubled)
+            add_to_matrix(model.graph, 2 * model.integer_couplings(k), place, matrix)
         self.fields = np.stack([model.integer_fields(k)[self.order] for k in range(len(model.fields))])
         self.all_down = np.empty((samples, sites), width)
         for k, row in enumerate(self.all_down):

@@ -255,7 +255,10 @@ class DeviceTables:
     @classmethod
     def of(cls, lattices: CountedWords, tables: Tables, can_share: bool = False) -> DeviceTables:
         """Copy tables from the host; one block's tables are repeated for all unless the kernel can share them."""
-        arrays = [cupy.asarray(a) for a in (tables.always, tables.planes, tables.thresholds)]
+        given = tables.always, tables.planes, tables.thresholds
+        words = cupy.asarray(np.concatenate([a.reshape(-1) for a in given]))  # one copy takes as long as one of three
+        ends = np.cumsum([a.size for a in given]).tolist()
+        arrays = [words[end - a.size : end].reshape(a.shape) for a, end in zip(given, ends, strict=True)]
         blocks = lattices.plan.shape[1]
         if not can_share and len(arrays[0][0]) < blocks:
             of_one, arrays = arrays, [cupy.empty((len(a), blocks, *a.shape[2:]), a.dtype) for a in arrays]
