@@ -6,7 +6,9 @@
 
 Energy per spin above the ground state, -1.7876(3) (A. K. Hartmann, Europhys. Lett. 40, 429 (1997)), of one lattice at
 the end of an anneal, against its sweeps (a) and its seconds (b). Temperatures fall linearly from 2.5 to 0.2, through
-the transition at 1.10. The line is a power law through the last points.
+the transition at 1.10. The line in (a) is a power law through the last points. The dotted line in (b) is the time of
+the same sweeps at 1,000 flips per ns, the rate published for networked p-bit computers of a million spins
+(arXiv:2606.25313, 2026).
 
 What to learn here: one lattice without copies fills a GPU from a million spins on, and the residual energy of a glass
 falls slowly: ten times the sweeps take off half.
@@ -23,6 +25,7 @@ import spinsim as ss
 
 matplotlib.style.use("spinsim.paper")  # one column of a paper
 GROUND = -1.7876
+PUBLISHED_RATE = 1e12  # flips per second
 
 if "--short" in sys.argv:
     side, lengths = 8, [10, 30]
@@ -55,6 +58,9 @@ upper, lower = figure.subplots(2, 1)
 upper.plot(lengths, residual, "o", label=f"spinsim, ${side}^3$ spins")
 upper.plot(lengths, np.exp(constant) * np.array(lengths) ** power, color="0.5", label=f"sweeps$^{{{power:.2f}}}$")
 lower.plot(seconds, residual, "o")
+at_published = np.array(lengths) * model.sites / PUBLISHED_RATE
+lower.plot(at_published, residual, ":", color="0.5", label="at 1,000 flips/ns")
+lower.legend()
 for panel, letter, name in ((upper, "a", "sweeps"), (lower, "b", "seconds")):
     panel.set(xscale="log", yscale="log", xlabel=name, ylabel=r"$(E - E_0) / N$")
     panel.set_title(f"({letter})", loc="left")

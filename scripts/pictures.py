@@ -38,6 +38,7 @@ OPTIONS: Final = {
     "nishimori": "--full",
     "nishimori_cubic": "--full --cubic",
     "quantum_glass_transition": "--full",
+    "residual_energy": "--full",
     "spin_glass_transition": "--full",
 }
 """Of examples whose picture is that of a longer run than the default; all of these need a GPU."""
