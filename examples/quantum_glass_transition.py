@@ -126,7 +126,8 @@ def print_dynamic_exponents(
             print(f"{start}: {error}")
             continue
         times = ", ".join(f"{time:.1f} +- {error:.1f}" for time, error in zip(z.values, z.errors, strict=True))
-        print(f"{start}: {z.value:.2f} +- {z.error:.2f}, probability {z.probability:.2g}, times {times} slices")
+        fit = f"probability {z.probability:.2g}, " if z.freedom else ""
+        print(f"{start}: {z.value:.2f} +- {z.error:.2f}, {fit}times {times} slices", flush=True)
 
 
 results = [run for size in sizes for run in measured(size)]
