@@ -31,6 +31,7 @@ KNOWN = {
 def main() -> None:
     """Solve each instance, and print or write what was found."""
     given = arguments(str(__doc__), 60.0).parse_args()
+    command = " ".join(["python", "benchmarks/qoblib.py", "*.qs.xz", f"--seconds {given.seconds:g}"])
     rows = []
     for path in given.instances:
         model = ss.read_instance(path)
@@ -42,8 +43,8 @@ def main() -> None:
         rows.append({"instance": model.name, "sites": model.sites, "known": KNOWN[model.name], "size": size})
         rows[-1] |= {"seconds": round(seconds, 4), "proven": proven}
         print(rows[-1], file=sys.stderr, flush=True)
-    command = " ".join(["python", "benchmarks/qoblib.py", "*.qs.xz", f"--seconds {given.seconds:g}"])
-    write(given.out, command, given.device, rows, seed=given.seed)
+        if given.out is not None or path == given.instances[-1]:  # after each, as a search of all may be cut short
+            write(given.out, command, given.device, rows, seed=given.seed)
 
 
 if __name__ == "__main__":

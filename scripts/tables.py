@@ -290,12 +290,18 @@ def searches() -> str:
 
 def portfolio() -> str:
     """Best values of single methods and of the portfolio."""
-    methods = "anneal", "temper", "solve"
+    methods, said = ("anneal", "temper", "solve"), {True: "optimal", False: ""}
     lines = [
-        [row["instance"], str(row["sites"]), row["value"], *(f"{row[name]:.12g}" for name in methods)]
+        [
+            row["instance"],
+            str(row["sites"]),
+            row["value"],
+            *(f"{row[name]:.12g}" for name in methods),
+            said[row["proven"]],
+        ]
         for row in rows("portfolio")
     ]
-    return of_lines(["instance", "sites", "value", *methods], lines)
+    return of_lines(["instance", "sites", "value", *methods, "proof"], lines)
 
 
 def independent_sets() -> str:

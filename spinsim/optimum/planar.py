@@ -148,7 +148,8 @@ def _ranks_by_networkx(pairs: Pairs) -> Integers | None:
 
 def smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flags, int]:
     """Return the bonds of a minimum T-join, and by how much at most another one could be smaller."""
-    weights = weights // (unit := max(int(np.gcd.reduce(weights)), 1))
+    unit = max(int(np.gcd.reduce(weights)), 1) if _excess_bits(weights) else 1
+    weights = weights // unit
     shift = _excess_bits(weights)
     join = _join(sides, weights >> shift, odd)
     missing = int(weights.sum()) if shift else 0

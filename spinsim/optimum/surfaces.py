@@ -178,7 +178,7 @@ def tiles_surface(model: Ising) -> bool:
     return find_spec("pymatching") is not None and model.once(surface_of) is not None
 
 
-def surface_state(model: Ising, seconds: float = inf) -> PlanarState | None:
+def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarState | None:
     """Find a low state of a model of one sample on a surface, with a proven bound of all energies.
 
     Where couplings are small whole numbers it is mostly proven to be the lowest. Otherwise T-joins are unique, and only
@@ -194,7 +194,7 @@ def surface_state(model: Ising, seconds: float = inf) -> PlanarState | None:
     bound, join = surface_bound(surface)
     spins, energy = _fitting(surface, join), float(_energy(surface.pairs, join))
     if spins is None:
-        search = SurfaceSearch(surface, 0)
+        search = SurfaceSearch(surface, seed)
         search.advance()
         while search.has_ties and search.starts <= _STARTS and search.lowest > bound:
             search.advance()
@@ -264,15 +264,15 @@ class SurfaceSearch:
             self.hits, self._has_hit = self.hits + 1, True
 
     def _paths(self) -> list[Integers]:
-        """Return the paths whose spins are fixed: in turns one, another one, all, and none where there are ties."""
-        turn = self._step % (3 + self.has_ties)
-        if turn == 3:
+        """Return the paths whose spins are fixed: in turns none where there are ties, all, one, another one."""
+        turn = self._step % 4 if self.has_ties else 1 + self._step % 3
+        if turn == 0:
             return []
         words = self._draw(_LENGTHS, 2 + len(self._surface.sides))
         root, lengths = int(words[0]) % self._surface.pairs.nodes, 1 + words[2:] / 2**32
         paths = closed_paths(self._surface, root, lengths)
         first = (int(words[1]) + turn) % len(paths)
-        return paths if turn == 2 else paths[first : first + 1]
+        return paths if turn == 1 else paths[first : first + 1]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, as arrays, for ``restore``."""

@@ -38,9 +38,10 @@ class Prepared:
         states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have their best value in
             all of them.
         seconds: Time that drawing a planar graph, or matching on a surface, may take.
+        seed: Of the search on a surface.
     """
 
-    def __init__(self, model: Ising, states: int, device: str, threads: int | None, seconds: float) -> None:
+    def __init__(self, model: Ising, states: int, device: str, threads: int | None, seconds: float, seed: int) -> None:
         self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
@@ -51,7 +52,7 @@ class Prepared:
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
             self.rest, self.proof = None, _SOLVED
         elif states:
-            self._fix(device, threads, seconds)
+            self._fix(device, threads, seconds, seed)
             if states > 1 and self.proof:  # one state is known, and more are wanted
                 known = self.known.spins[:1] if len(self.known.spins) else self.whole(np.ones(1, np.int8))[None]
                 self.bound = float(model.energy(known)[0])
@@ -59,11 +60,11 @@ class Prepared:
                 self.rest, self.shift, self.proof, self.words = model, 0.0, 0, ""
                 self._undo = lambda spins: spins
 
-    def _fix(self, device: str, threads: int | None, seconds: float) -> None:
+    def _fix(self, device: str, threads: int | None, seconds: float, seed: int) -> None:
         model, is_surface = self._model, tiles_surface(self._model)
         if model.lattice is not None or is_surface:
             spins = ground_state(model, device, threads, 0.0)
-            if spins is None and is_surface and (state := surface_state(model, seconds)) is not None:
+            if spins is None and is_surface and (state := surface_state(model, seconds, seed)) is not None:
                 self.bound, spins = state.bound, state.spins if state.is_proven else None
             if spins is not None:
                 self.known = LowestStates(model.energy(spins[None])[:1], spins[None], 0)

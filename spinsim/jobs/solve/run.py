@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,7 @@ _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _SEARCHES: Final = 2  # groups of copies and tabu searches with a limit in sweeps, whatever the machine
 _SPARSE: Final = 4  # bonds a site up to which bounds are often tight, and get all of this part
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
+_SWITCH: Final = 2e-4  # seconds for which a thread that drives a GPU keeps the interpreter from others
 _SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
 
 
@@ -96,7 +98,8 @@ class SolveRun(Run):
         )  # a removed site has one value, whatever is feasible
         how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
         is_fixed = s.time_limit is None
-        self._prepared = prepared = Prepared(model, states, "cpu" if is_fixed else plan.device, run.threads, how_long)
+        device = "cpu" if is_fixed else plan.device
+        self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed)
         self._proof, self._bound, self._done = prepared.proof, prepared.bound, 0
         self._wants_bound = not len(prepared.known.spins)
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
@@ -141,15 +144,11 @@ class SolveRun(Run):
             return
         if not self._done:
             self._begin_with_known()
-        while not (self._is_over() and len(self._states)):
-            turn = self._portfolios[0].turn(self._search.elapsed)
-            if turn is None:
-                break
+        goes_on = True
+        while goes_on and not (self._is_over() and len(self._states)):
             with self._turns_beside():
-                self._take(self._portfolios[0], *turn)
+                goes_on = self._turns()
             self._share()
-            if self._time_for_bound():
-                self._find_bound()
             if self._saving.due():
                 yield None
         if self._plan.of_job.time_limit is None and self._wants_bound and not self._search.is_met:
@@ -176,24 +175,44 @@ class SolveRun(Run):
     def _methods(self) -> list[Method]:
         return [one for portfolio in self._portfolios for one in portfolio.methods]
 
+    def _turns(self) -> bool:
+        """Take turns until states are to be shared or saved; return False if no turn is left."""
+        while not (self._is_over() and len(self._states)):
+            turn = self._portfolios[0].turn(self._search.elapsed)
+            if turn is None:
+                return False
+            self._take(self._portfolios[0], *turn)
+            if len(self._portfolios) == 1:
+                self._find_bound_in_time()
+            if self._has_news or self._saving.due():
+                break
+        return True
+
     @contextmanager
     def _turns_beside(self) -> Iterator[None]:
-        """Let methods of the CPU take turns for as long as a GPU is busy with another one."""
-        ended = threading.Event()
+        """Let methods of the CPU take turns for as long as a GPU is busy with others."""
+        if len(self._portfolios) == 1:
+            yield
+            return
+        ended, before = threading.Event(), sys.getswitchinterval()
 
-        def turns(portfolio: Portfolio) -> None:
+        def turns() -> None:
             while not ended.is_set() and not self._is_over():
-                if turn := portfolio.turn(self._search.elapsed):
-                    self._take(portfolio, *turn)
+                if turn := self._portfolios[1].turn(self._search.elapsed):
+                    self._take(self._portfolios[1], *turn)
+                    self._find_bound_in_time()
 
-        with ThreadPoolExecutor(1) as pool:
-            beside = [pool.submit(turns, portfolio) for portfolio in self._portfolios[1:]]
-            try:
-                yield
-            finally:
-                ended.set()
-                for one in beside:
-                    one.result()
+        sys.setswitchinterval(_SWITCH)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                beside = pool.submit(turns)
+                try:
+                    yield
+                finally:
+                    ended.set()
+                beside.result()
+        finally:
+            sys.setswitchinterval(before)
 
     def _take(self, portfolio: Portfolio, number: int, sweeps: int) -> None:
         method, began = portfolio.methods[number], seconds_without_compiling()
@@ -203,10 +222,15 @@ class SolveRun(Run):
         with self._lock:
             self._done += 1
 
-    def _share(self) -> None:
-        """Offer the best state to all methods, once it is known which of them gain."""
+    @property
+    def _has_news(self) -> bool:
+        """True if methods are to hear of a new best state: once it is known which of them gain."""
         is_sharing = all(one.is_sharing for one in self._portfolios) and len(self._states) > 0
-        if is_sharing and self._states.energies[0] < self._offered:
+        return is_sharing and self._states.energies[0] < self._offered
+
+    def _share(self) -> None:
+        """Offer a new best state to all methods that have none as good."""
+        if self._has_news:
             self._offered, found = self._states.energies[0], self._states.spins()[0]
             for one in self._methods:
                 if one.lowest > self._offered:
@@ -227,10 +251,11 @@ class SolveRun(Run):
                     self._proof = PROOFS.index(BOUNDED) if whole <= self._bound else 0
             return self._is_over()
 
-    def _time_for_bound(self) -> bool:
-        """True once, when the methods have had the same time."""
+    def _find_bound_in_time(self) -> None:
+        """Find a bound once, when the methods have had the same time."""
         limit, elapsed = self._plan.of_job.time_limit, self._search.elapsed
-        return limit is not None and self._wants_bound and TRIAL * limit <= elapsed < limit / 2
+        if limit is not None and self._wants_bound and TRIAL * limit <= elapsed < limit / 2:
+            self._find_bound()
 
     def _find_bound(self) -> None:
         limit, rest, shift = self._plan.of_job.time_limit, self._prepared.rest, self._prepared.shift
