@@ -2,8 +2,8 @@
 
     python benchmarks/records.py G22.txt=13359 G55.txt=10299 dense2000=-67978 --seeds 5 --device cuda --out results.json
 
-Each instance has its target behind =. ``ss.anneal``, ``ss.temper`` and ``ss.solve`` get it in turns, with defaults, in a
-process that has compiled their kernels. scripts/tables.py makes the table of docs/benchmarks/optimisation.md from
+Each instance has its target behind =. ``ss.anneal``, ``ss.temper`` and ``ss.solve`` get it in turns, with defaults, in
+a process that has compiled their kernels. scripts/tables.py makes the table of docs/benchmarks/optimisation.md from
 docs/benchmarks/results/records-gpu.json.
 """
 
@@ -42,7 +42,7 @@ def main() -> None:
             row[call.__name__] = []
             for seed in range(1, given.seeds + 1):
                 began = time.perf_counter()
-                result = call(model, target=target, time_limit=given.limit, seed=seed, device=given.device)
+                result: Any = call(model, target=target, time_limit=given.limit, seed=seed, device=given.device)
                 seconds = time.perf_counter() - began
                 row[call.__name__].append(round(seconds, 4) if result.search.is_met else None)
         rows.append(row)

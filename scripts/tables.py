@@ -304,11 +304,29 @@ def portfolio() -> str:
     return of_lines(["instance", "sites", "value", *methods, "proof"], lines)
 
 
-def independent_sets() -> str:
+def records() -> str:
+    """Shortest and longest seconds of whole calls that meet the best value known, and how many of them did."""
+    calls = "anneal", "temper", "solve"
+
+    def said(seconds: list[float | None]) -> str:
+        met = sorted(one for one in seconds if one is not None)
+        if not met:
+            return "no"
+        times = number(met[0]) if len(met) == 1 else f"{number(met[0])} to {number(met[-1])}"
+        return times if len(met) == len(seconds) else f"{times} ({len(met)} of {len(seconds)})"
+
+    lines = [
+        [row["instance"], str(row["sites"]), f"{row['target']:.12g}", *(said(row[call]) for call in calls)]
+        for row in rows("records-gpu")
+    ]
+    return of_lines(["instance", "sites", "target", *(f"`{call}`, s" for call in calls)], lines)
+
+
+def independent_sets(name: str) -> str:
     """Sizes and seconds of the instances that take longest."""
     lines = [
         [row["instance"], str(row["sites"]), f"{row['size']} of {row['known']}", number(row["seconds"])]
-        for row in rows("independent-sets")
+        for row in rows(name)
         if row["seconds"] > 0.1 or row["size"] < row["known"]
     ]
     return of_lines(["instance", "sites", "size, of the largest known", "seconds"], lines)
@@ -316,7 +334,8 @@ def independent_sets() -> str:
 
 OUTPUTS: Final = (
     "coherence", "continuous_time", "critical_coupling", "critical_field", "dynamic_exponent", "ground_states",
-    "houdayer", "houdayer_large", "nishimori", "nishimori_cubic", "quantum_glass_transition", "spin_glass_transition",
+    "houdayer", "houdayer_large", "nishimori", "nishimori_cubic", "quantum_glass_transition", "residual_energy",
+    "spin_glass_transition",
 )  # fmt: skip
 """Examples whose output stands in a page."""
 TABLES: Final[dict[str, Callable[[], str]]] = {
@@ -331,7 +350,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "scaling": lambda: scaling("scaling"),
     "solve-peers": searches,
     "portfolio": portfolio,
-    "independent-sets": independent_sets,
+    "independent-sets": lambda: independent_sets("independent-sets"),
+    "independent-sets-gpu": lambda: independent_sets("independent-sets-gpu"),
+    "records-gpu": records,
     "one-chain": lambda: one_chain("one-chain"),
     "beside": beside,
     "front": front,
