@@ -91,8 +91,8 @@ def test_methods_of_the_cpu_run_beside_those_of_a_gpu(tmp_path, monkeypatch) -> 
     from spinsim.jobs.solve import run
 
     def apart(methods, settings):
-        ranks = (methods[:2], 1.0), (methods[2:], run.BESIDE)
-        return [run.Portfolio(some, settings.time_limit, None, longest) for some, longest in ranks]
+        parts = (methods[:2], False), (methods[2:], True)
+        return [run.Portfolio(some, settings.time_limit, None, beside) for some, beside in parts]
 
     monkeypatch.setattr(run, "_portfolios", apart)
     model, path = graph(GLASS), tmp_path / "run.h5"

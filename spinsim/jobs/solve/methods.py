@@ -341,6 +341,7 @@ class Matchings(Method):
 
     name = "matching"
     applies = staticmethod(tiles_surface)
+    patience = 1
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
         super().__init__(model, place, look, on_updates)

@@ -18,9 +18,9 @@ OTHERS, STUCK = 0.1, 0.4  # part of the remaining time for the methods that are 
 _SINCE: Final = 0.75  # a method is stuck that has not improved in this part of its own time
 _FAVOURED: Final = 0.5  # part of the time in which the favourite counts as the best one
 _TURNS: Final = 50  # least number of turns in the whole time
-LONGEST: Final = 1.0  # seconds of a turn
-BESIDE: Final = 0.02  # seconds of a turn on the CPU beside a turn on a GPU, which waits for it at its end
-_SHORTEST: Final = 0.005
+_LONGEST, _SHORTEST = 1.0, 0.005  # seconds of a turn
+_BESIDE: Final = 0.1  # part of the time so far that a turn beside a GPU takes, as the end of a search waits for it
+_LONGEST_BESIDE: Final = 0.2  # seconds
 _FASTER: Final = 4  # a turn has at most this many times the sweeps of the one before, as rates are still unknown
 
 
@@ -43,12 +43,12 @@ class Portfolio:
     """Decides which method has the next turn, and how long it is.
 
     With a limit in sweeps, turns do not depend on the time: each method makes a tenth of its sweeps, in order, and so
-    on. Otherwise turns are measured in seconds.
+    on. Otherwise turns are measured in seconds. Those of a portfolio ``beside`` another one are short.
     """
 
-    def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None, longest: float = LONGEST) -> None:
+    def __init__(self, methods: Sequence[Method], seconds: float, sweeps: int | None, beside: bool = False) -> None:
         self.methods, self.clocks = methods, [Clock() for _ in methods]
-        self._seconds, self._sweeps, self._longest = seconds, sweeps, longest
+        self._seconds, self._sweeps, self._is_beside = seconds, sweeps, beside
 
     def turn(self, elapsed: float) -> tuple[int, int] | None:
         """Return the number of the method that is next and its sweeps, after this time; None if nothing is left."""
@@ -74,7 +74,8 @@ class Portfolio:
     def _of_seconds(self, elapsed: float) -> tuple[int, int]:
         number = self._chosen(elapsed)
         one, clock = self.methods[number], self.clocks[number]
-        wanted = min(self._longest, max(_SHORTEST, self._seconds / _TURNS), max(_SHORTEST, self._seconds - elapsed))
+        longest = min(_LONGEST_BESIDE, _BESIDE * elapsed) if self._is_beside else _LONGEST
+        wanted = min(longest, max(_SHORTEST, self._seconds / _TURNS), max(_SHORTEST, self._seconds - elapsed))
         if not one.sweeps:
             return number, one.unit
         sweeps = int(one.sweeps / max(clock.seconds, 1e-6) * wanted)

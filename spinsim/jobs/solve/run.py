@@ -22,7 +22,7 @@ from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
 from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins, put_under, taken_from
 from spinsim.jobs.solve.pool import States
-from spinsim.jobs.solve.portfolio import BESIDE, TRIAL, Clock, Portfolio
+from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
 from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult
 from spinsim.jobs.solve.settings import Solve, SolveSettings
@@ -344,7 +344,7 @@ def _portfolios(methods: list[Method], settings: SolveSettings) -> list[Portfoli
     if settings.sweeps_limit is not None or len(on_gpu) in (0, len(methods)):
         return [Portfolio(methods, seconds, settings.sweeps_limit)]
     others = [one for one in methods if one not in on_gpu]
-    return [Portfolio(on_gpu, seconds, None), Portfolio(others, seconds, None, BESIDE)]
+    return [Portfolio(on_gpu, seconds, None), Portfolio(others, seconds, None, beside=True)]
 
 
 def _is_feasible(plan: SolvePlan, prepared: Prepared, spins: Spins) -> bool:
