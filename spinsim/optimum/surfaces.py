@@ -175,7 +175,14 @@ def _fitting(surface: Surface, join: Flags) -> Spins | None:
 
 def tiles_surface(model: Ising) -> bool:
     """True if a model can be searched by matching on a surface."""
-    return find_spec("pymatching") is not None and model.once(surface_of) is not None
+    return not why_not_matched(model)
+
+
+def why_not_matched(model: Ising) -> str:
+    """Reason why a model cannot be searched by matching on a surface; empty if it can."""
+    if find_spec("pymatching") is None:
+        return "PyMatching is missing: install spinsim-ising[solve]"
+    return "it tiles no surface" if model.once(surface_of) is None else ""
 
 
 def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarState | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
+import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -82,13 +85,77 @@ def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
         ss.solve(model, sweeps_limit=60, out=path, checkpoint_every=0)
     monkeypatch.setattr(SolveRun, "_take", take)
     assert same(whole, ss.resume(path))
-    with pytest.raises(ss.InputError, match="which tiles no surface: give other methods"):
+    with pytest.raises(ss.InputError, match="as it tiles no surface; give other methods"):
         ss.solve(graph(GLASS), sweeps_limit=20, methods="matching")
+
+
+def test_a_search_goes_on_with_the_methods_that_it_began_with(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pymatching")
+    model = ss.EdwardsAnderson(ss.square(24), couplings="gaussian", seed=1)
+    for begins_with in (True, False):
+        path = tmp_path / f"{begins_with}.h5"
+        for is_first in (True, False):
+            with monkeypatch.context() as patch:
+                if begins_with != is_first:
+                    patch.setitem(sys.modules, "pymatching", None)
+                if is_first:
+                    ss.solve(model, 0.05, out=path, methods="matching,tabu")
+                elif begins_with:
+                    with pytest.raises(ss.InputError, match=r"PyMatching is missing: install spinsim-ising\[solve\]"):
+                        ss.resume(path, time_limit=0.1)
+                else:
+                    assert ss.resume(path, time_limit=0.1).methods == ["tabu"]
+
+
+def test_sites_of_a_torus_are_removed_first_where_most_can_be() -> None:
+    """Couplings of very different sizes: a matching takes long, and hardly any site needs a search."""
+    random, lattice = np.random.default_rng(1), ss.square(24)
+    sizes = np.round(1e4 * np.exp(random.normal(size=lattice.bonds) * 3).clip(1e-3, 1e3))
+    model = ss.Ising(lattice, sizes * random.choice([-1, 1], lattice.bonds))
+    found = ss.solve(model, sweeps_limit=20)
+    assert found.search.sites < 100
+    assert model.energy(found.best_spins)[0] == found.best_energy[0, 0]
+
+
+def test_a_search_that_more_time_solves(tmp_path, monkeypatch) -> None:
+    from spinsim.jobs.solve import run
+
+    pytest.importorskip("pymatching")
+    lattice, path = ss.square(30, periodic=False), tmp_path / "run.h5"
+    model = graph(ss.EdwardsAnderson(lattice, seed=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "_TO_DRAW", 0.0)
+        first = ss.solve(model, 0.1, out=path)
+    assert not first.quality.is_proven
+    longer = ss.resume(path, time_limit=20.0)
+    assert longer.quality.is_proven
+    assert longer.best_energy == ss.solve(ss.EdwardsAnderson(lattice, seed=1)).best_energy <= first.best_energy
+
+
+def test_a_state_met_while_a_bound_is_computed_is_proven(monkeypatch) -> None:
+    from spinsim.jobs.solve import run
+    from spinsim.optimum.bounds import Bound
+
+    model, runs, take = ss.EdwardsAnderson(ss.cubic(8), seed=1), [], run.SolveRun._take
+
+    def watched(self, *turn) -> None:
+        runs.append(self)
+        take(self, *turn)
+
+    def bound(rest, seconds, met) -> Bound:
+        runs[0]._look(np.array([-4000.0]), lambda _: np.ones(model.sites, np.int8))  # as another thread may
+        assert met > -4000
+        return Bound(-4000.0, "test", 0.0)
+
+    monkeypatch.setattr(run.SolveRun, "_take", watched)
+    monkeypatch.setattr(run, "lower_bound", bound)
+    assert ss.solve(model, sweeps_limit=20).quality.is_proven
 
 
 def test_methods_of_the_cpu_run_beside_those_of_a_gpu(tmp_path, monkeypatch) -> None:
     """Two portfolios, as on a GPU: both get the whole time, share their states, stop and go on."""
     from spinsim.jobs.solve import run
+    from spinsim.jobs.solve.methods import Anneals, TabuSearches
 
     def apart(methods, settings):
         parts = (methods[:2], False), (methods[2:], True)
@@ -106,6 +173,14 @@ def test_methods_of_the_cpu_run_beside_those_of_a_gpu(tmp_path, monkeypatch) -> 
     assert longer.best_energy <= first.best_energy
     target = float(first.best_energy[0, 0])
     assert ss.solve(model, 20.0, target).search.elapsed < 10
+    before, began = sys.getswitchinterval(), time.perf_counter()
+    for method, error in itertools.product((Anneals, TabuSearches), (ValueError, KeyboardInterrupt)):
+        with monkeypatch.context() as patch:
+            patch.setattr(method, "advance", Mock(side_effect=error))
+            with pytest.raises(error):
+                ss.solve(model, 30.0)
+    assert sys.getswitchinterval() == before
+    assert time.perf_counter() - began < 15
 
 
 def test_a_longer_search_goes_on(tmp_path) -> None:

@@ -339,7 +339,7 @@ class TabuSearches(Method):
 class Matchings(Method):
     """Searches on a surface, one after the other; a sweep is a matching, which optimises most sites at once."""
 
-    name = "matching"
+    name, unit = "matching", 2  # the first matching of all spins mostly fits none
     applies = staticmethod(tiles_surface)
     patience = 1
 

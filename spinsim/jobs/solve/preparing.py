@@ -20,7 +20,7 @@ from spinsim.optimum.surfaces import surface_state, tiles_surface
 
 Spins = npt.NDArray[np.int8]
 _SOLVED: Final = PROOFS.index(SOLVED)
-_WORTH_A_LATTICE: Final = 0.5  # part of the sites of a lattice that may be left for a search of a graph to be faster
+_WORTH_A_LATTICE: Final = 0.5  # part of a lattice or torus that may be left for a search of a graph to be faster
 
 
 class Prepared:
@@ -63,15 +63,14 @@ class Prepared:
     def _fix(self, device: str, threads: int | None, seconds: float, seed: int) -> None:
         model, is_surface = self._model, tiles_surface(self._model)
         if model.lattice is not None or is_surface:
-            spins = ground_state(model, device, threads, 0.0)
-            if spins is None and is_surface and (state := surface_state(model, seconds, seed)) is not None:
-                self.bound, spins = state.bound, state.spins if state.is_proven else None
+            spins = ground_state(model, device, threads, 0.0)  # what is left of them cannot be drawn at once
             if spins is not None:
-                self.known = LowestStates(model.energy(spins[None])[:1], spins[None], 0)
-                self.rest, self.proof = None, _SOLVED
-            if spins is not None or is_surface:
-                return  # they can be drawn at once, what is left of them cannot
-        reduced = reduce(model)
+                self._solved_by(spins)
+                return
+        reduced = None if is_surface and _has_equal_sizes(model) else reduce(model)
+        if reduced is None or (is_surface and sum(map(len, reduced.sites)) > _WORTH_A_LATTICE * model.sites):
+            self._match(seconds, seed)
+            return
         exact = [ground_state(part, device, threads, seconds) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
         remaining = sum(part.sites for part in left)
@@ -91,9 +90,27 @@ class Prepared:
         if self.rest is None:
             self.proof = _SOLVED if exact else PROOFS.index(FIXED)
 
+    def _solved_by(self, spins: Spins) -> None:
+        self.known = LowestStates(self._model.energy(spins[None])[:1], spins[None], 0)
+        self.rest, self.proof = None, _SOLVED
+
+    def _match(self, seconds: float, seed: int) -> None:
+        """Find a bound on a surface, and mostly the lowest state."""
+        state = surface_state(self._model, seconds, seed)
+        if state is not None:
+            self.bound = state.bound
+            if state.is_proven:
+                self._solved_by(state.spins)
+
     def whole(self, spins: Spins) -> Spins:
         """Return the best state of the whole problem with these spins of ``rest``."""
         return np.asarray(self._undo(spins), np.int8)
+
+
+def _has_equal_sizes(model: Ising) -> bool:
+    """True if all couplings have the same size, so that no site of a torus can be removed."""
+    sizes = np.abs(model.integer_couplings(0))
+    return bool((sizes == sizes[0]).all())
 
 
 def joined(parts: Sequence[Ising], name: str) -> Ising:

@@ -176,8 +176,7 @@ class SolveResult(Result):
     @property
     def methods(self) -> list[str]:
         """Names of the methods that took turns; empty if everything was solved exactly."""
-        names: list[str] = json.loads(self.record.groups[GROUP].attributes[LABELS])["method"]
-        return names
+        return methods_in(self.record)
 
     @property
     def best_energy(self) -> npt.NDArray[np.float64]:
@@ -253,6 +252,12 @@ def _apart(model: Ising, first: npt.NDArray[np.int8], other: npt.NDArray[np.int8
     _, labels = connected_components(coo_array((np.ones(len(both)), both.T), shape=shape), directed=False)
     sizes = np.bincount(labels[differs])
     return int(differs.sum()), sorted(sizes[sizes > 0].tolist(), reverse=True)
+
+
+def methods_in(record: Record) -> list[str]:
+    """Names of the methods of a run; none if everything was solved exactly."""
+    names: list[str] = json.loads(record.groups[GROUP].attributes[LABELS])["method"]
+    return names
 
 
 def read(record: Record, model: Ising) -> SolveResult:

@@ -24,12 +24,13 @@ from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins, put_under,
 from spinsim.jobs.solve.pool import States
 from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
-from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult
+from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult, methods_in
 from spinsim.jobs.solve.settings import Solve, SolveSettings
 from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, read_instance
 from spinsim.optimum.bounds import lower_bound
+from spinsim.optimum.surfaces import why_not_matched
 from spinsim.packing import packed_spins
 from spinsim.record import Record
 from spinsim.run.execute import FileRow, Run
@@ -115,12 +116,8 @@ class SolveRun(Run):
         if stored is not None and GROUP in stored.groups:  # as it was begun, on whatever machine
             sizes = tuple(json.loads(stored.groups[GROUP].attributes[SIZES]))
         place = Place(run.seed, plan.device, run.threads, run.gpus, *sizes)
-        methods: list[Method] = []
-        if rest is not None:
-            how = place, self._look, self._on_updates
-            methods = [METHODS[name](rest, *how) for name in s.methods.split(",") if METHODS[name].applies(rest)]
-            if not methods:
-                raise InputError(f"matching does not apply to {model.name}, which tiles no surface: give other methods")
+        how = place, self._look, self._on_updates
+        methods = [] if rest is None else [METHODS[name](rest, *how) for name in _names(s.methods, rest, stored)]
         self._portfolios = _portfolios(methods, s)
         methods = [one for portfolio in self._portfolios for one in portfolio.methods]
         devices = ", ".join(sorted({one.device_name for one in methods})) or "cpu"
@@ -146,8 +143,8 @@ class SolveRun(Run):
             self._begin_with_known()
         goes_on = True
         while goes_on and not (self._is_over() and len(self._states)):
-            with self._turns_beside():
-                goes_on = self._turns()
+            with self._turns_beside() as has_ended:
+                goes_on = self._turns(has_ended)
             self._share()
             if self._saving.due():
                 yield None
@@ -175,8 +172,8 @@ class SolveRun(Run):
     def _methods(self) -> list[Method]:
         return [one for portfolio in self._portfolios for one in portfolio.methods]
 
-    def _turns(self) -> bool:
-        """Take turns until states are to be shared or saved; return False if no turn is left."""
+    def _turns(self, has_ended: Callable[[], bool]) -> bool:
+        """Take turns until states are to be shared or saved, or others have ended; return False if none is left."""
         while not (self._is_over() and len(self._states)):
             turn = self._portfolios[0].turn(self._search.elapsed)
             if turn is None:
@@ -184,15 +181,15 @@ class SolveRun(Run):
             self._take(self._portfolios[0], *turn)
             if len(self._portfolios) == 1:
                 self._find_bound_in_time()
-            if self._has_news or self._saving.due():
+            if self._has_news or self._saving.due() or has_ended():
                 break
         return True
 
     @contextmanager
-    def _turns_beside(self) -> Iterator[None]:
-        """Let methods of the CPU take turns for as long as a GPU is busy with others."""
+    def _turns_beside(self) -> Iterator[Callable[[], bool]]:
+        """Let methods of the CPU take turns for as long as a GPU is busy with others, or until an error."""
         if len(self._portfolios) == 1:
-            yield
+            yield lambda: False
             return
         ended, before = threading.Event(), sys.getswitchinterval()
 
@@ -207,7 +204,7 @@ class SolveRun(Run):
             with ThreadPoolExecutor(1) as pool:
                 beside = pool.submit(turns)
                 try:
-                    yield
+                    yield beside.done
                 finally:
                     ended.set()
                 beside.result()
@@ -248,8 +245,16 @@ class SolveRun(Run):
                 self._improved.append((self._search.elapsed, whole))
                 if not self._states.failed[0]:
                     self._search.look(np.array([[whole]]), self._done + 1)
-                    self._proof = PROOFS.index(BOUNDED) if whole <= self._bound else 0
+                self._compare(self._bound)
             return self._is_over()
+
+    def _compare(self, bound: float) -> None:
+        """Take in a bound of all energies; the best state may have this energy."""
+        with self._lock:
+            self._bound = max(self._bound, bound)
+            states = self._states
+            if len(states) and not states.failed[0] and states.energies[0] + self._prepared.shift <= self._bound:
+                self._proof = PROOFS.index(BOUNDED)
 
     def _find_bound_in_time(self) -> None:
         """Find a bound once, when the methods have had the same time."""
@@ -264,9 +269,7 @@ class SolveRun(Run):
         part = _FOR_BOUND if rest.bonds <= _SPARSE * rest.sites else _FOR_BOUND / 5
         seconds = _SECONDS_OF_BOUND if limit is None else part * limit
         self._wants_bound = False
-        self._bound = max(self._bound, lower_bound(rest, seconds, met).energy + shift)
-        if met is not None and met + shift <= self._bound and not self._states.failed[0]:
-            self._proof = PROOFS.index(BOUNDED)
+        self._compare(lower_bound(rest, seconds, met).energy + shift)  # another thread may have met a better state
 
     def _outcome(self) -> dict[str, npt.NDArray[Any]]:
         methods, states = self._methods, self._states
@@ -315,23 +318,44 @@ class SolveRun(Run):
         return record, None if self._proof or self._search.is_met else self.state()
 
     def restore(self, saved: Arrays) -> None:
-        if saved[f"{GROUP}/tested"][0] and self._plan.feasible is None:
-            raise InputError(
-                f"{self._plan.path} holds a search with a test of feasibility, which is no part of the file: continue "
-                "it by the same call of ss.solve"
-            )
+        _check_saved(self._plan, saved, None if self._prepared.rest is None else self._states.sites)
         self._search.restore(saved)
-        self._states.restore(taken_from("states_", saved))
-        self._offered = float(saved["offered"])
-        self._done, self._bound = int(saved[f"{GROUP}/done"]), float(saved[f"{GROUP}/bound"])
         columns = (saved[f"{GROUP}/improved_{name}"].tolist() for name in ("seconds", "energy"))
-        self._wants_bound &= not np.isfinite(self._bound)
-        self._improved = list(zip(*columns, strict=True))
+        self._done, self._improved = int(saved[f"{GROUP}/done"]), list(zip(*columns, strict=True))
+        if self._prepared.rest is None:  # it is solved now, as it has more time than before
+            return
+        self._states.restore(taken_from("states_", saved))
+        self._offered, bound = float(saved["offered"]), float(saved[f"{GROUP}/bound"])
+        self._wants_bound &= bound <= self._bound
+        self._compare(bound)
         for portfolio in self._portfolios:
             for k, one in enumerate(portfolio.methods):
                 one.restore(taken_from(f"{one.name}_", saved))
                 seconds, met, turn = saved[f"{one.name}_clock"].tolist()
                 portfolio.clocks[k] = Clock(seconds, met, int(turn))
+
+
+def _names(methods: str, rest: Ising, stored: Record | None) -> list[str]:
+    """Return the methods that apply to what is left of a problem; those with which a stored search began."""
+    begun = [] if stored is None or GROUP not in stored.groups else methods_in(stored)
+    names = [name for name in begun or methods.split(",") if METHODS[name].applies(rest)]
+    if not names or len(names) < len(begun):
+        raise InputError(f"{rest.name} cannot be searched by matching, as {why_not_matched(rest)}; give other methods")
+    return names
+
+
+def _check_saved(plan: SolvePlan, saved: Arrays, sites: int | None) -> None:
+    """Raise an InputError for a search that needs a test, or was of other sites; None where nothing is searched."""
+    if saved[f"{GROUP}/tested"][0] and plan.feasible is None:
+        raise InputError(
+            f"{plan.path} holds a search with a test of feasibility, which is no part of the file: continue it by the "
+            "same call of ss.solve"
+        )
+    if sites is not None and (before := int(saved[f"{GROUP}/sites"])) != sites:
+        raise InputError(
+            f"{plan.path} holds a search of {before} sites, but {sites} need a search here: continue it with the "
+            "packages and the time limit that it began with"
+        )
 
 
 def _portfolios(methods: list[Method], settings: SolveSettings) -> list[Portfolio]:
