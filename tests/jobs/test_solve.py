@@ -85,6 +85,7 @@ def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
         ss.solve(model, sweeps_limit=60, out=path, checkpoint_every=0)
     monkeypatch.setattr(SolveRun, "_take", take)
     assert same(whole, ss.resume(path))
+    assert ss.solve(ss.EdwardsAnderson(ss.square(40), seed=1), 0.001).best_energy < -1.2 * 1600
     with pytest.raises(ss.InputError, match="as it tiles no surface; give other methods"):
         ss.solve(graph(GLASS), sweeps_limit=20, methods="matching")
 
