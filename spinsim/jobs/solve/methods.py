@@ -350,10 +350,11 @@ class Matchings(Method):
         self._search = SurfaceSearch(surface, place.seed_of(3))
 
     def advance(self, sweeps: int) -> None:
-        for _ in range(sweeps):
-            self._search.advance()
-            self.sweeps += 1
-            self._on_updates(self.model.sites)
+        for _ in range(0, sweeps, self.unit):
+            for _ in range(self.unit):
+                self._search.advance()
+            self.sweeps += self.unit
+            self._on_updates(self.unit * self.model.sites)
             energy = np.array([self._search.lowest * self.model.quantum])
             if energy[0] < self.lowest and self._look(energy, lambda _: self._search.lowest_spins):
                 return
