@@ -10,6 +10,9 @@ A search begins at random spins and fixes other paths each time, so that its ene
 D. Eppstein, SODA 2003: a tree of shortest paths from a random root leaves, besides the bonds that a tree of the faces
 crosses, two bonds, each of which closes a path around the torus. Lengths of bonds are random, hence all paths too.
 
+Large surfaces are divided into cells of sites that are nearest to the same of several random sites, and the spins at
+the borders of cells are fixed: matchings of cells take a time that grows as their number.
+
 Where couplings are small whole numbers many T-joins are equal. Weights |J| 2^k plus small random numbers then choose
 one at random.
 """
@@ -34,7 +37,10 @@ from spinsim.optimum.planar import WEIGHT_BITS, Flags, PlanarState, smallest_joi
 Spins = npt.NDArray[np.int8]
 Words = npt.NDArray[np.uint32]
 
-MOST_SITES: Final = 25_000  # up to which a matching takes less than a second, mostly a fifth of one
+MOST_SITES: Final = 300_000
+AT_ONCE: Final = 25_000  # sites up to which a matching of all takes less than a second, mostly a fifth of one
+_CELL: Final = 5_000  # sites of a cell, on average
+_FREE: Final = 50_000  # sites of the cells that a matching optimises
 _MOST_NEIGHBOURS: Final = 8
 _STARTS: Final = 2  # of which one mostly meets the bound, if a state has that energy
 _PATIENCE: Final = 16  # matchings without a lower energy, after which a search begins again
@@ -140,6 +146,14 @@ def closed_paths(surface: Surface, root: int, lengths: npt.NDArray[np.float64]) 
     return [_path(before, distance, *pairs.ends[bond].tolist()) for bond in left]
 
 
+def cells(surface: Surface, roots: Integers, lengths: npt.NDArray[np.float64]) -> Integers:
+    """Return which root is nearest to each site, by lengths of the bonds, (sites,)."""
+    nearest = dijkstra(
+        _matrix(surface.pairs, lengths), directed=False, indices=roots, return_predecessors=True, min_only=True
+    )[2]
+    return np.searchsorted(roots, nearest)
+
+
 def _path(before: npt.NDArray[np.int32], distance: npt.NDArray[np.float64], one: int, other: int) -> Integers:
     """Return the sites of the shortest paths from two sites up to where they meet."""
     sites = [one, other]
@@ -189,13 +203,14 @@ def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarSt
     """Find a low state of a model of one sample on a surface, with a proven bound of all energies.
 
     Where couplings are small whole numbers it is mostly proven to be the lowest. Otherwise T-joins are unique, and only
-    a bound is found if the first one fits no spins. None for other graphs, and where matching is expected to take more
-    than ``seconds``.
+    a bound is found if the first one fits no spins. None for other graphs, beyond ``AT_ONCE``, and where matching is
+    expected to take more than ``seconds``.
 
     Raises:
         InputError: where PyMatching is not installed.
     """
-    surface = model.once(surface_of) if model.sites * _SECONDS_A_SITE <= seconds else None
+    is_small = model.sites <= AT_ONCE and model.sites * _SECONDS_A_SITE <= seconds
+    surface = model.once(surface_of) if is_small else None
     if surface is None:
         return None
     bound, join = surface_bound(surface)
@@ -214,7 +229,8 @@ class SurfaceSearch:
 
     Attributes:
         has_ties: True where couplings are small whole numbers, so that many T-joins are equal.
-        starts: Random states from which it has begun.
+        turns: Matchings after which all cells of a large surface were free; 1 for others.
+        starts: Random states from which it has begun, without those that it left for a given one.
         hits: Starts that met the lowest energy.
         lowest: Lowest energy in quanta, infinite before the first matching.
         lowest_spins: Its state, +1 and -1, shape (sites,).
@@ -228,16 +244,18 @@ class SurfaceSearch:
         shift = (_TIES * len(weights)).bit_length()
         self.has_ties = int(self._weights.max()).bit_length() + shift < WEIGHT_BITS
         self._shift = shift if self.has_ties else 0
+        self.turns = -(-pairs.nodes // _FREE) if pairs.nodes > AT_ONCE else 1  # after which all cells were free
+        self._cells = -1, np.empty(0, np.int64)  # number of the division of a large surface, and cells of sites
         self._done = self._step = self._failures = 0  # matchings of all, of this start, since the energy fell
         self.starts = self.hits = 0
         self.lowest: float = inf
         self.lowest_spins = self._spins = np.ones(pairs.nodes, np.int8)
-        self._energy, self._has_hit = 0, False
+        self._energy, self._has_hit, self._is_helped = 0, False, False
         self._begin()
 
-    def _draw(self, plane: int, count: int) -> Words:
-        groups = np.arange(-(-count // 4))
-        words = rng.draw(self._seed, rng.Stream.MATCHING, group=groups, half_sweep=self._done, plane=plane)
+    def _draw(self, plane: int, count: int, done: int | None = None) -> Words:
+        groups, number = np.arange(-(-count // 4)), self._done if done is None else done
+        words = rng.draw(self._seed, rng.Stream.MATCHING, group=groups, half_sweep=number, plane=plane)
         return np.asarray(words.T.reshape(-1)[:count].astype(np.uint32))
 
     def _begin(self) -> None:
@@ -245,17 +263,14 @@ class SurfaceSearch:
         self._spins = np.where(self._draw(_START, pairs.nodes) >> 31, 1, -1).astype(np.int8)
         self._energy = _energy(pairs, _unsatisfied(pairs, self._spins))
         self._step = self._failures = 0
-        self._has_hit, self.starts = False, self.starts + 1
+        self._has_hit, self._is_helped, self.starts = False, False, self.starts + 1
 
     def advance(self) -> None:
         """Do one matching."""
-        if self._failures >= _PATIENCE:
+        if self._failures >= _PATIENCE * self.turns:
             self._begin()
         pairs, sides, odd = self._surface
-        fixed = np.zeros(pairs.nodes, bool)
-        for path in self._paths():
-            fixed[path] = True
-        free = ~fixed[pairs.ends].all(axis=1)
+        free = ~self._fixed()[pairs.ends].all(axis=1)
         join = _unsatisfied(pairs, self._spins) & ~free
         weights = self._weights[free]
         if self.has_ties:
@@ -267,8 +282,37 @@ class SurfaceSearch:
             self._spins, self._energy = spins, energy
         if self._energy < self.lowest:
             self.lowest, self.lowest_spins, self.hits, self._has_hit = self._energy, self._spins, 0, False
-        if self._energy == self.lowest and not self._has_hit:
+        if self._energy == self.lowest and not (self._has_hit or self._is_helped):
             self.hits, self._has_hit = self.hits + 1, True
+
+    def offer(self, spins: Spins) -> None:
+        """Go on from this state of another method, +1 and -1, shape (sites,), if it is lower."""
+        energy = _energy(self._surface.pairs, _unsatisfied(self._surface.pairs, spins))
+        if energy < self._energy:
+            self.starts -= not (self._has_hit or self._is_helped)
+            self._spins, self._energy, self._failures, self._is_helped = spins.copy(), energy, 0, True
+
+    def _fixed(self) -> Flags:
+        """Return True for sites whose spins are fixed: on paths, or outside of some cells and at their borders."""
+        nodes = self._surface.pairs.nodes
+        fixed = np.zeros(nodes, bool)
+        if nodes <= AT_ONCE:
+            for path in self._paths():
+                fixed[path] = True
+            return fixed
+        number, turn = divmod(self._done, self.turns)
+        if self._cells[0] != number:
+            self._cells = number, self._divided(number * self.turns)
+        cell, ends = self._cells[1], self._surface.pairs.ends
+        fixed[ends[cell[ends[:, 0]] != cell[ends[:, 1]]]] = True  # both sites, else walls pass between them
+        fixed[cell % self.turns != turn] = True
+        return fixed
+
+    def _divided(self, done: int) -> Integers:
+        """Return the cell of each site, after a number of matchings."""
+        nodes, bonds = self._surface.pairs.nodes, len(self._surface.sides)
+        words = self._draw(_LENGTHS, nodes // _CELL + bonds, done)
+        return cells(self._surface, np.unique(words[bonds:] % np.uint32(nodes)), 1 + words[:bonds] / 2**32)
 
     def _paths(self) -> list[Integers]:
         """Return the paths whose spins are fixed: in turns none where there are ties, all, one, another one."""
@@ -284,14 +328,15 @@ class SurfaceSearch:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, as arrays, for ``restore``."""
         numbers = [self._done, self._step, self._failures, self.starts, self.hits, self._energy, self._has_hit]
+        numbers.append(self._is_helped)
         lowest = np.array([self.lowest])
         return {"numbers": np.array(numbers, np.int64), "lowest_energy": lowest, "spins": self._spins.copy(),
                 "lowest_spins": self.lowest_spins.copy()}  # fmt: skip
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from a ``state`` of a search on the same surface with the same seed."""
-        self._done, self._step, self._failures, self.starts, self.hits, self._energy, has_hit = map(
-            int, state["numbers"]
-        )
-        self._has_hit, self.lowest = bool(has_hit), float(state["lowest_energy"][0])
+        numbers = state["numbers"].tolist()
+        self._done, self._step, self._failures, self.starts, self.hits, self._energy = numbers[:6]
+        self._has_hit, self._is_helped = map(bool, numbers[6:])
+        self.lowest = float(state["lowest_energy"][0])
         self._spins, self.lowest_spins = state["spins"].copy(), state["lowest_spins"].copy()

@@ -104,9 +104,37 @@ def test_other_graphs_are_no_surfaces(model: ss.Ising) -> None:
     assert surface_state(model) is None
 
 
-def test_large_models_are_left_out() -> None:
-    assert surface_of(ss.EdwardsAnderson(ss.square(200))) is None
+def test_large_models_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surfaces, "MOST_SITES", 399)
+    assert surface_of(ss.EdwardsAnderson(ss.square(20))) is None
     assert surface_state(ss.EdwardsAnderson(ss.square(100)), seconds=0.1) is None
+
+
+@pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
+def test_large_surfaces_are_searched_in_cells(monkeypatch: pytest.MonkeyPatch, couplings: str) -> None:
+    """Every matching of cells fits spins and raises no energy; cells take turns; the bits go on."""
+    model = ss.EdwardsAnderson(ss.square(24), couplings=couplings, seed=1)
+    small = search_of(model, 1)
+    while small.starts <= 2:
+        small.advance()
+    for name, value in (("AT_ONCE", 500), ("_CELL", 60), ("_FREE", 200)):
+        monkeypatch.setattr(surfaces, name, value)
+    search, other, freed = search_of(model, 1), search_of(model, 1), np.zeros(576, bool)
+    before = search._energy
+    for number in range(40):
+        if number == 10:
+            other.restore(search.state())
+        if number < 3:
+            freed |= ~search._fixed()
+        search.advance()
+        assert search._energy <= before
+        before = search._energy
+        assert model.energy(search._spins[None])[0] == search._energy * model.quantum
+    for _ in range(30):
+        other.advance()
+    assert np.array_equal(other._spins, search._spins)
+    assert freed.mean() > 0.5
+    assert small.lowest <= search.lowest < 0.97 * small.lowest
 
 
 @pytest.mark.parametrize("couplings", ["pm-j", "gaussian"])
@@ -124,6 +152,21 @@ def test_a_stopped_search_goes_on(couplings: str) -> None:
     assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
     assert whole.has_ties == (couplings == "pm-j")
     assert whole.starts > 1
+
+
+def test_a_given_state_is_taken_on() -> None:
+    model = ss.EdwardsAnderson(ss.square(12), seed=3)
+    best, search = search_of(model, 1), search_of(model, 2)
+    while best.starts <= 3:
+        best.advance()
+    search.offer(best.lowest_spins)
+    search.offer(-best.lowest_spins)
+    assert search.starts == 0
+    search.advance()
+    assert (search.lowest, search.hits) == (best.lowest, 0)
+    while search.starts <= 2:
+        search.advance()
+    assert search.hits > 0
 
 
 def test_most_glasses_of_whole_couplings_are_proven() -> None:

@@ -44,6 +44,7 @@ Look = Callable[[npt.NDArray[np.float64], Callable[[int], Spins]], bool]
 _FOREVER: Final = 1e12  # seconds: the portfolio decides when a search ends
 _FLAT: Final = 2.6  # dimension of a graph, as it is estimated, below which Houdayer moves surpass all else
 _COMES_DOWN: Final = 300  # sweeps in which copies on a ladder with Houdayer moves come down from random states
+_ROUNDS: Final = 2  # in which matching surpasses anneals of large lattices
 _DEVNULL: Final = Path(os.devnull)
 
 
@@ -341,13 +342,16 @@ class Matchings(Method):
 
     name, unit = "matching", 2  # the first matching of all spins mostly fits none
     applies = staticmethod(tiles_surface)
-    patience = 1
 
     def __init__(self, model: Ising, place: Place, look: Look, on_updates: OnUpdates) -> None:
         super().__init__(model, place, look, on_updates)
         surface = model.once(surface_of)
         assert surface is not None  # noqa: S101
         self._search = SurfaceSearch(surface, place.seed_of(3))
+        self.patience = _ROUNDS * self._search.turns
+
+    def offer(self, energy: float, spins: Spins) -> None:
+        self._search.offer(spins)
 
     def advance(self, sweeps: int) -> None:
         for _ in range(0, sweeps, self.unit):

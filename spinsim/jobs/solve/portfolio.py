@@ -104,7 +104,8 @@ class Portfolio:
         A favourite comes first for some time.
         """
         ranked = sorted(range(len(self.methods)), key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
-        for k, (one, clock) in enumerate(zip(self.methods, self.clocks, strict=True)):
+        for k in reversed(range(len(ranked))):  # the first of several favourites comes first
+            one, clock = self.methods[k], self.clocks[k]
             projected = one.sweeps / max(clock.seconds, 1e-9) * self._seconds
             if one.patience and elapsed < _FAVOURED * self._seconds and projected > one.patience:
                 ranked.remove(k)
