@@ -31,9 +31,7 @@ KNOWN = {
 def main() -> None:
     """Solve each instance, and print or write what was found."""
     given = arguments(str(__doc__), 60.0).parse_args()
-    command = " ".join(
-        ["python", "benchmarks/qoblib.py", "*.qs.xz", f"--seconds {given.seconds:g}", f"--device {given.device}"]
-    )
+    command = f"python benchmarks/qoblib.py *.qs.xz --seconds {given.seconds:g} --device {given.device}"
     rows = []
     for path in given.instances:
         model = ss.read_instance(path)

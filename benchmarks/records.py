@@ -47,8 +47,8 @@ def main() -> None:
                 row[call.__name__].append(round(seconds, 4) if result.search.is_met else None)
         rows.append(row)
         print(row, file=sys.stderr, flush=True)
-    command = f"python benchmarks/records.py FILE=TARGET ... --seeds {given.seeds} --limit {given.limit:g}"
-    write(given.out, command, given.device, rows)
+    limits = f"--seeds {given.seeds} --limit {given.limit:g} --device {given.device}"
+    write(given.out, f"python benchmarks/records.py FILE=TARGET ... {limits}", given.device, rows)
 
 
 if __name__ == "__main__":

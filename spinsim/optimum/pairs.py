@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,20 @@ class Pairs(NamedTuple):
     def size(self) -> int:
         """Sum of all |J| in quanta: no energy is below its negative."""
         return int(np.abs(self.couplings).sum())
+
+    @property
+    def keys(self) -> Integers:
+        """A number for each bond, rising: its lower end times the number of nodes, plus its higher end."""
+        return self.ends[:, 0] * self.nodes + self.ends[:, 1]
+
+    def between(self, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Integers:
+        """Return the numbers of the bonds between nodes, all of which are joined."""
+        low, high = np.minimum(one, other).astype(np.int64), np.maximum(one, other)
+        return np.asarray(np.searchsorted(self.keys, low * self.nodes + high))
+
+    def energy(self, unsatisfied: npt.NDArray[np.bool_]) -> int:
+        """Return the energy in quanta of spins whose unsatisfied bonds are these."""
+        return 2 * int(np.abs(self.couplings[unsatisfied]).sum()) - self.size
 
 
 def with_ghost(model: Ising) -> Pairs:

@@ -65,12 +65,11 @@ def planar_ground_state(model: Ising, seconds: float = inf) -> PlanarState | Non
     if sides is None:
         return None
     faces, negative = int(sides.max(initial=-1)) + 1, pairs.couplings < 0
-    odd = np.bincount(sides[negative].reshape(-1), minlength=faces) % 2 == 1
-    unsatisfied, missing = smallest_join(sides, np.abs(pairs.couplings), odd)
+    unsatisfied, missing = smallest_join(sides, np.abs(pairs.couplings), with_odd_number(sides[negative], faces))
     spins = spins_of(pairs, negative ^ unsatisfied)
     spins = (spins * spins[-1])[: model.sites]
     energy = float(model.energy(spins[None])[0])
-    expected = 2 * int(np.abs(pairs.couplings[unsatisfied]).sum()) - pairs.size
+    expected = pairs.energy(unsatisfied)
     if energy != expected * model.quantum:
         raise AssertionError(f"the matching of {model.name} has energy {expected * model.quantum}, its spins {energy}")
     return PlanarState(spins, energy, attainable_from(pairs, expected - 2 * missing) * model.quantum)
@@ -139,11 +138,14 @@ def _ranks_by_networkx(pairs: Pairs) -> Integers | None:
         return None
     ranked = [(node, other) for node in drawing for other in drawing.neighbors_cw_order(node)]
     node, other = np.array(ranked, np.int64).T
-    low, high = np.minimum(node, other), np.maximum(node, other)
-    bond = np.searchsorted(pairs.ends[:, 0] * pairs.nodes + pairs.ends[:, 1], low * pairs.nodes + high)
     ranks = np.empty(len(ranked), np.int64)
-    ranks[2 * bond + (node > other)] = np.arange(len(ranked))
+    ranks[2 * pairs.between(node, other) + (node > other)] = np.arange(len(ranked))
     return ranks
+
+
+def with_odd_number(sides: Integers, faces: int) -> Flags:
+    """Return True for faces with an odd number of the bonds that have these sides."""
+    return np.asarray(np.bincount(sides.reshape(-1), minlength=faces) % 2 == 1)
 
 
 def smallest_join(sides: Integers, weights: Integers, odd: Flags) -> tuple[Flags, int]:

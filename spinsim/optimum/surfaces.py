@@ -32,7 +32,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 from spinsim import rng
 from spinsim.model.ising import Ising
 from spinsim.optimum.pairs import Integers, Pairs, attainable_from, with_ghost
-from spinsim.optimum.planar import WEIGHT_BITS, Flags, PlanarState, smallest_join, spins_of
+from spinsim.optimum.planar import WEIGHT_BITS, Flags, PlanarState, smallest_join, spins_of, with_odd_number
 
 Spins = npt.NDArray[np.int8]
 Words = npt.NDArray[np.uint32]
@@ -77,7 +77,7 @@ def surface_of(model: Ising) -> Surface | None:
     if parts > 1 or pairs.nodes - bonds + len(faces) > 0:  # a sphere is planar
         return None
     sides = np.argsort(faces.reshape(-1), kind="stable").reshape(bonds, 2) // faces.shape[1]
-    return Surface(pairs, sides, _has_odd_number(sides[pairs.couplings < 0], len(faces)))
+    return Surface(pairs, sides, with_odd_number(sides[pairs.couplings < 0], len(faces)))
 
 
 def _shortest_cycles(pairs: Pairs, degrees: Integers) -> Integers | None:
@@ -92,7 +92,7 @@ def _shortest_cycles(pairs: Pairs, degrees: Integers) -> Integers | None:
     corner = np.concatenate(corners)  # two bonds with a common node, by their halves there
     tips = np.sort(halves[corner ^ 1], axis=1)
     bonds, keys = corner // 2, tips[:, 0] * pairs.nodes + tips[:, 1]
-    of_bonds = pairs.ends[:, 0] * pairs.nodes + pairs.ends[:, 1]
+    of_bonds = pairs.keys
     third = np.minimum(np.searchsorted(of_bonds, keys), len(of_bonds) - 1)
     closed = of_bonds[third] == keys
     if closed.any():
@@ -116,11 +116,6 @@ def _matrix(pairs: Pairs, lengths: npt.NDArray[np.float64]) -> Any:
     return coo_array((lengths, pairs.ends.T), shape=(pairs.nodes, pairs.nodes)).tocsr()
 
 
-def _has_odd_number(sides: Integers, faces: int) -> Flags:
-    """Return True for faces with an odd number of these bonds."""
-    return np.asarray(np.bincount(sides.reshape(-1), minlength=faces) % 2 == 1)
-
-
 def closed_paths(surface: Surface, root: int, lengths: npt.NDArray[np.float64]) -> list[Integers]:
     """Return the sites of closed paths around a surface, two for a torus, which cut it open to a disc.
 
@@ -133,8 +128,7 @@ def closed_paths(surface: Surface, root: int, lengths: npt.NDArray[np.float64]) 
     distance, before = lengths_of_paths[0], predecessors[0]
     in_tree = np.zeros(len(pairs.ends), bool)
     reached = np.flatnonzero(before >= 0)
-    low, high = np.minimum(reached, before[reached]), np.maximum(reached, before[reached])
-    in_tree[np.searchsorted(pairs.ends[:, 0] * pairs.nodes + pairs.ends[:, 1], low * pairs.nodes + high)] = True
+    in_tree[pairs.between(reached, before[reached])] = True
     others = np.flatnonzero(~in_tree)
     around = distance[pairs.ends[others]].sum(axis=1) + lengths[others]
     others = others[np.argsort(-around, kind="stable")]  # the tree of the faces crosses bonds that close long paths
@@ -169,11 +163,7 @@ def surface_bound(surface: Surface) -> tuple[int, Flags]:
     """Return a proven lower bound of all energies in quanta, and the T-join that gives it."""
     pairs = surface.pairs
     join, missing = smallest_join(surface.sides, np.abs(pairs.couplings), surface.odd)
-    return attainable_from(pairs, _energy(pairs, join) - 2 * missing), join
-
-
-def _energy(pairs: Pairs, unsatisfied: Flags) -> int:
-    return 2 * int(np.abs(pairs.couplings[unsatisfied]).sum()) - pairs.size
+    return attainable_from(pairs, pairs.energy(join) - 2 * missing), join
 
 
 def _unsatisfied(pairs: Pairs, spins: Spins) -> Flags:
@@ -214,7 +204,7 @@ def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarSt
     if surface is None:
         return None
     bound, join = surface_bound(surface)
-    spins, energy = _fitting(surface, join), float(_energy(surface.pairs, join))
+    spins, energy = _fitting(surface, join), float(surface.pairs.energy(join))
     if spins is None:
         search = SurfaceSearch(surface, seed)
         search.advance()
@@ -261,7 +251,7 @@ class SurfaceSearch:
     def _begin(self) -> None:
         pairs = self._surface.pairs
         self._spins = np.where(self._draw(_START, pairs.nodes) >> 31, 1, -1).astype(np.int8)
-        self._energy = _energy(pairs, _unsatisfied(pairs, self._spins))
+        self._energy = pairs.energy(_unsatisfied(pairs, self._spins))
         self._step = self._failures = 0
         self._has_hit, self._is_helped, self.starts = False, False, self.starts + 1
 
@@ -275,9 +265,9 @@ class SurfaceSearch:
         weights = self._weights[free]
         if self.has_ties:
             weights = (weights << self._shift) + self._draw(_CHOICES, len(weights)) % _TIES
-        join[free], _ = smallest_join(sides[free], weights, odd ^ _has_odd_number(sides[join], len(odd)))
+        join[free], _ = smallest_join(sides[free], weights, odd ^ with_odd_number(sides[join], len(odd)))
         self._done, self._step, self._failures = self._done + 1, self._step + 1, self._failures + 1
-        if (energy := _energy(pairs, join)) <= self._energy and (spins := _fitting(self._surface, join)) is not None:
+        if (energy := pairs.energy(join)) <= self._energy and (spins := _fitting(self._surface, join)) is not None:
             self._failures = 0 if energy < self._energy else self._failures
             self._spins, self._energy = spins, energy
         if self._energy < self.lowest:
@@ -287,7 +277,8 @@ class SurfaceSearch:
 
     def offer(self, spins: Spins) -> None:
         """Go on from this state of another method, +1 and -1, shape (sites,), if it is lower."""
-        energy = _energy(self._surface.pairs, _unsatisfied(self._surface.pairs, spins))
+        pairs = self._surface.pairs
+        energy = pairs.energy(_unsatisfied(pairs, spins))
         if energy < self._energy:
             self.starts -= not (self._has_hit or self._is_helped)
             self._spins, self._energy, self._failures, self._is_helped = spins.copy(), energy, 0, True

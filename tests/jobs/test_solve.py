@@ -43,47 +43,43 @@ def test_bits_depend_on_seed_and_sweeps_alone(tmp_path) -> None:
     assert same(run, ss.load(path))
 
 
-def test_a_killed_run_ends_as_the_whole_one(tmp_path, monkeypatch) -> None:
+def killed(monkeypatch: pytest.MonkeyPatch, turns: int, model: ss.Ising, **settings) -> None:
+    """Begin a search that is interrupted after some turns."""
     from spinsim.jobs.solve.run import SolveRun
 
-    model, path = graph(GLASS), tmp_path / "run.h5"
-    whole, take = ss.solve(model, sweeps_limit=300), SolveRun._take
+    take = SolveRun._take
 
     def interrupted(self, *turn) -> None:
         take(self, *turn)
-        if self._done == 14:
+        if self._done == turns:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(SolveRun, "_take", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        ss.solve(model, sweeps_limit=300, out=path, checkpoint_every=0)
-    monkeypatch.setattr(SolveRun, "_take", take)
+    with monkeypatch.context() as patch:
+        patch.setattr(SolveRun, "_take", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ss.solve(model, checkpoint_every=0, **settings)
+
+
+def test_a_killed_run_ends_as_the_whole_one(tmp_path, monkeypatch) -> None:
+    model, path = graph(GLASS), tmp_path / "run.h5"
+    whole = ss.solve(model, sweeps_limit=300)
+    killed(monkeypatch, 14, model, sweeps_limit=300, out=path)
     assert same(whole, ss.resume(path))
 
 
 def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
     pytest.importorskip("pymatching")
-    from spinsim.jobs.solve.run import SolveRun
-
     whole_couplings = graph(ss.EdwardsAnderson(ss.square(24), seed=1))
     proven = ss.solve(whole_couplings, sweeps_limit=20)
     assert proven.quality.is_proven
     assert proven.quality.bound == proven.best_energy[0, 0] == whole_couplings.energy(proven.best_spins)[0]
     model, path = ss.EdwardsAnderson(ss.square(24), couplings="gaussian", seed=1), tmp_path / "run.h5"
-    whole, take = ss.solve(model, sweeps_limit=60), SolveRun._take
+    whole = ss.solve(model, sweeps_limit=60)
     assert whole.methods[0] == "matching"
     assert whole.search.lowest[0] == whole.search.lowest.min() >= whole.quality.bound
     assert whole.search.hits[0] >= 1
 
-    def interrupted(self, *turn) -> None:
-        take(self, *turn)
-        if self._done == 21:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(SolveRun, "_take", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        ss.solve(model, sweeps_limit=60, out=path, checkpoint_every=0)
-    monkeypatch.setattr(SolveRun, "_take", take)
+    killed(monkeypatch, 21, model, sweeps_limit=60, out=path)
     assert same(whole, ss.resume(path))
     assert ss.solve(ss.EdwardsAnderson(ss.square(40), seed=1), 0.001).best_energy < -1.2 * 1600
     with pytest.raises(ss.InputError, match="as it tiles no surface; give other methods"):

@@ -62,7 +62,7 @@ def test_closed_paths_cut_a_torus_open(lattice: ss.Lattice) -> None:
             fixed[np.concatenate([paths[k] for k in which])] = True
             free = ~fixed[surface.pairs.ends].all(axis=1)
             join = surfaces._unsatisfied(surface.pairs, spins) & ~free
-            odd = surface.odd ^ surfaces._has_odd_number(surface.sides[join], len(surface.odd))
+            odd = surface.odd ^ surfaces.with_odd_number(surface.sides[join], len(surface.odd))
             join[free], _ = surfaces.smallest_join(surface.sides[free], np.ones(int(free.sum()), np.int64), odd)
             found = surfaces._fitting(surface, join)
             assert found is not None or len(which) == 1

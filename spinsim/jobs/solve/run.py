@@ -119,7 +119,7 @@ class SolveRun(Run):
         how = place, self._look, self._on_updates
         methods = [] if rest is None else [METHODS[name](rest, *how) for name in _names(s.methods, rest, stored)]
         self._portfolios = _portfolios(methods, s)
-        methods = [one for portfolio in self._portfolios for one in portfolio.methods]
+        methods = self._methods
         devices = ", ".join(sorted({one.device_name for one in methods})) or "cpu"
         self.where = {"engine": f"{plan.device}, portfolio", "devices": devices}
         lengths = {"method": len(methods), "improvement": 0, "state": 0, "byte": -(-model.sites // 8), "outcome": 2}
