@@ -79,22 +79,30 @@ def rescan(b, costs, sides, low, most):  # type: ignore[no-untyped-def]
 
 @step
 def find(c, costs, sides, low, most, r):  # type: ignore[no-untyped-def]
-    """Return a site of least cost on a side, the first one from a random place on; -1 if no site is there."""
+    """Return a site of least cost on a side, the first one from a random place on; -1 if no site is there.
+
+    Loops that end at the first such site would take longer: those over all places are done many places at a time.
+    """
     blocks = low.shape[1]
     least = low[c, 0]
     for b in range(1, blocks):
         least = min(least, low[c, b])
     if least == most:
         return -1
-    b = (r & 0xFFFF) * blocks >> 16
-    while low[c, b] != least:
-        b += 1
-        if b == blocks:
-            b = 0
-    k = r >> 16 & (BLOCK - 1)
-    while costs[b, k] != least or sides[b, k] != c:
-        k = (k + 1) & (BLOCK - 1)
-    return b * BLOCK + k
+    begin = (r & 0xFFFF) * blocks >> 16
+    nearest = blocks
+    for b in range(blocks):
+        away = b - begin
+        away += blocks if away < 0 else 0
+        nearest = min(nearest, away if low[c, b] == least else blocks)
+    b = begin + nearest
+    b -= blocks if b >= blocks else 0
+    begin = r >> 16 & (BLOCK - 1)
+    nearest = BLOCK
+    for k in range(BLOCK):
+        away = (k - begin) & (BLOCK - 1)
+        nearest = min(nearest, away if (costs[b, k] == least) & (sides[b, k] == c) else BLOCK)
+    return b * BLOCK + ((begin + nearest) & (BLOCK - 1))
 
 
 @step
@@ -118,9 +126,10 @@ def answer(u, start, near, weight, matrix, cost, side, most):  # type: ignore[no
             w = matrix[u, j]
             best = min(best, np.int64(cost[j]) + w if (side[j] != 0) & (w != 0) else np.int64(most))
         if best < most:
-            v = 0
-            while side[v] == 0 or matrix[u, v] == 0 or cost[v] + matrix[u, v] != best:
-                v += 1
+            v = matrix.shape[1]
+            for j in range(matrix.shape[1]):
+                w = matrix[u, j]
+                v = min(v, j if (side[j] != 0) & (w != 0) & (cost[j] + w == best) else matrix.shape[1])
             least = best
     else:
         for e in range(start[u], start[u + 1]):

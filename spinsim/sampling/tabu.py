@@ -28,39 +28,33 @@ from spinsim.errors import InputError
 from spinsim.machine.memory import require
 from spinsim.model.graph import add_to_matrix, adjacency
 from spinsim.model.ising import Ising
-from spinsim.sampling import one_flip
-from spinsim.sampling.one_flip import BEST, BEST_STEP, BLOCK, NUMBERS, PENDING, STEP, UNSAVED
+from spinsim.sampling import one_flip, tabu_pool
+from spinsim.sampling.one_flip import BEST, BLOCK, UNSAVED
+from spinsim.sampling.tabu_pool import (
+    BASE,
+    HITS,
+    IS_HELPED,
+    LOWEST,
+    NO_ENERGY,
+    NUMBERS,
+    POOL,
+    POOLED,
+    STARTS,
+    TAKEN,
+    WAY,
+)  # fmt: skip
 
 Spins = npt.NDArray[np.int8]
 Array = npt.NDArray[Any]
 
-POOL: Final = 8  # states
-FAILURES: Final = 16  # searches in a row that lower no energy, after which a pool is given up
 PATIENCE: Final = 100  # steps a site without a lower energy, after which a search ends
 FEWEST_STEPS: Final = 2_000
 MOST_STEPS: Final = 1_000_000
-DENSE: Final = 0.15  # share of all pairs that are coupled, from which on rows of a matrix are faster than lists
-SHARES: Final = (
-    0.015,
-    0.03,
-    0.05,
-    0.08,
-    0.13,
-    0.2,
-)  # of the sites: average number of steps for which a flip is forbidden
+DENSE: Final = 0.08  # share of all pairs that are coupled, from which on rows of a matrix are faster than lists
+SHARES: Final = 0.015, 0.03, 0.05, 0.08, 0.13, 0.2  # of the sites: steps for which a flip is forbidden, on average
 SPREADS: Final = (10, 20, 40, 80)  # of these steps in searches with pairs
-FIRST_WAYS: Final = (2, 4, 7)  # ways that are tried twice before any other: short, long, pairs
 LEAST_TENURE: Final = 7
-_CHOICES, _BITS = 0, 1  # planes of the random numbers of a search
 _LARGEST_SMALL: Final = 2**28
-
-
-class _Way(NamedTuple):
-    """How a search goes."""
-
-    pairs: bool
-    tenure: int  # steps for which a flip is forbidden at least
-    spread: int  # more steps than these, by chance, below this number
 
 
 class _State(NamedTuple):
@@ -77,6 +71,17 @@ class _State(NamedTuple):
     random: npt.NDArray[np.uint64]
 
 
+class _Known(NamedTuple):
+    """Arrays of all searches so far, as tabu_pool.py describes them."""
+
+    numbers: npt.NDArray[np.int64]
+    tries: npt.NDArray[np.int64]
+    sums: npt.NDArray[np.float64]
+    pool: Spins
+    energies: npt.NDArray[np.int64]
+    lowest: Spins
+
+
 class Tabu:
     """Tabu searches of one problem, which go on with each call of ``advance``.
 
@@ -86,9 +91,6 @@ class Tabu:
         start: A state to begin with, +1 and -1, shape (sites,); random if None.
         like: Another search of the same problem, whose arrays of couplings are shared.
 
-    Attributes:
-        starts: Independent starts begun, each with a pool of its own; those with states that were given do not count.
-
     Raises:
         InputError: for several samples, spins that do not fit, and if memory does not suffice.
     """
@@ -96,7 +98,8 @@ class Tabu:
     def __init__(self, model: Ising, seed: int, start: npt.ArrayLike | None = None, like: Tabu | None = None) -> None:
         if model.samples != 1:
             raise InputError(f"a tabu search takes one sample, not {model.samples}: give model.of_samples(0, 1)")
-        self._model, self._seed, sites = model, rng.check_seed(seed), model.sites
+        self._model, sites = model, model.sites
+        self._keys = np.array(rng.split_seed(seed))
         self._unit: int
         self._problem: tuple[Array, ...]
         self._unit, self._problem = _in_units(model) if like is None else (like._unit, like._problem)
@@ -106,9 +109,10 @@ class Tabu:
         blocks = -(-sites // BLOCK)
         self._is_wide = bool(matrix.size or 2 * model.bonds > sites * blocks)
         shares = [max(2, int(share * sites)) for share in SHARES]
-        self._ways = [_Way(False, max(LEAST_TENURE, k) // 2 + 1, max(LEAST_TENURE, k)) for k in shares]
-        self._ways += [_Way(True, LEAST_TENURE, spread) for spread in SPREADS]
-        longest = max(way.tenure + way.spread for way in self._ways)
+        ways = [(False, max(LEAST_TENURE, k) // 2 + 1, max(LEAST_TENURE, k)) for k in shares]
+        ways += [(True, LEAST_TENURE, spread) for spread in SPREADS]
+        self._ways = np.array(ways, np.int64)
+        longest = int(self._ways[:, 1:].sum(axis=1).max())
         self._state = _State(
             spin=np.ones(sites, np.int8),
             best=np.ones(sites, np.int8),
@@ -117,55 +121,62 @@ class Tabu:
             low=np.zeros((2, blocks), kind),
             first=np.full(longest + 1, -1, np.int64),
             after=np.full(sites, -1, np.int64),
-            at=np.zeros(NUMBERS, np.int64),
+            at=np.zeros(one_flip.NUMBERS, np.int64),
             random=np.zeros(1, np.uint64),
         )
         self._patience = min(max(PATIENCE * sites, FEWEST_STEPS), MOST_STEPS)
-        self._searches = 0  # begun
-        self._way = -1  # of the search that goes on, -1 if there is none
-        self._is_random = False  # True if it began at a random state
-        self._base = 0  # energy in units where it began
-        self._tries = np.zeros(len(self._ways), np.int64)  # searches from random states by each way
-        self._sums = np.zeros(len(self._ways))  # of their energies
-        self._pool, self._energies = np.empty((0, sites), np.int8), np.empty(0, np.int64)
+        self._known = _Known(
+            numbers=np.zeros(NUMBERS, np.int64),
+            tries=np.zeros(len(ways), np.int64),
+            sums=np.zeros(len(ways)),
+            pool=np.empty((POOL, sites), np.int8),
+            energies=np.empty(POOL, np.int64),
+            lowest=np.ones(sites, np.int8),
+        )
+        self._known.numbers[[WAY, LOWEST, STARTS]] = -1, NO_ENERGY, 1
+        self._room = tuple(np.empty(sites, kind) for kind in (np.bool_, np.int8, np.int8, np.bool_, np.int64))
         self._waiting = np.empty((0, sites), np.int8)  # states that were offered
-        self._failures = 0
-        self._is_helped = False  # True if the pool has descendants of states that were offered
-        self._has_hit = False
-        self._lowest, self._lowest_spins = np.iinfo(np.int64).max, np.ones(sites, np.int8)
-        self.starts, self._hits = 1, 0
         if start is not None:
             self.offer(start)
 
     def advance(self, steps: int) -> None:
         """Take this number of steps, each of which flips one site."""
-        while steps > 0:
-            if self._way < 0:
-                self._begin()
-            way, at = self._ways[self._way], self._state.at
-            steps = one_flip.search(
-                steps, self._patience, self._problem, tuple(self._state), self._top, self._is_wide, *way
-            )
-            if at[STEP] - at[BEST_STEP] >= self._patience:
-                self._end()
+        numbers = self._known.numbers
+        numbers[TAKEN] = 0
+        tabu_pool.advance(
+            steps, self._patience, self._problem, tuple(self._state), tuple(self._known), self._room, self._waiting,
+            self._ways, self._is_wide, self._is_symmetric, self._keys, self._top,
+        )  # fmt: skip
+        self._waiting = self._waiting[numbers[TAKEN] :]
+
+    @property
+    def starts(self) -> int:
+        """Independent starts begun, each with a pool of its own; those with states that were given do not count."""
+        return int(self._known.numbers[STARTS])
 
     @property
     def best_energy(self) -> float:
         """Lowest energy so far, without the model's offset; infinite before the first step."""
-        lowest = min(self._lowest, self._now())
-        return lowest * self._unit * self._model.quantum if lowest < np.iinfo(np.int64).max else np.inf
+        lowest = min(int(self._known.numbers[LOWEST]), self._now())
+        return lowest * self._unit * self._model.quantum if lowest < NO_ENERGY else np.inf
 
     @property
     def hits(self) -> int:
         """Number of independent starts that have met the best energy."""
-        return self._hits if self._now() >= self._lowest else int(not self._is_helped)
+        numbers = self._known.numbers
+        return int(numbers[HITS] if self._now() >= numbers[LOWEST] else numbers[IS_HELPED] == 0)
 
     @property
     def best_spins(self) -> Spins:
         """State of the lowest energy so far, +1 and -1, shape (sites,)."""
-        if self._now() < self._lowest:
+        if self._now() < self._known.numbers[LOWEST]:
             return (self._state.spin if self._state.at[UNSAVED] else self._state.best).copy()
-        return self._lowest_spins.copy()
+        return self._known.lowest.copy()
+
+    def _now(self) -> int:
+        """Return the lowest energy, in units, of the search that goes on."""
+        numbers = self._known.numbers
+        return int(numbers[BASE]) + 2 * int(self._state.at[BEST]) if numbers[WAY] >= 0 else NO_ENERGY
 
     def offer(self, spins: npt.ArrayLike) -> None:
         """Give a state of another method, +1 and -1, shape (sites,): the next search begins there.
@@ -174,121 +185,33 @@ class Tabu:
             InputError: for another shape or other values.
         """
         given = as_spins(spins, self._model, 1, "spins")[0]
-        self._note(given[0], int(one_flip.energy(self._problem, given[0])), counts=False)
+        tabu_pool.note(given[0], one_flip.energy(self._problem, given[0]), False, tuple(self._known))
         self._waiting = np.concatenate([self._waiting, given])
 
     def state(self) -> dict[str, Array]:
         """Return all that changes, as arrays, for ``restore``."""
-        numbers = [self._searches, self._way, self._is_random, self._base, self._failures, self._is_helped]
-        numbers += [self._has_hit, self._lowest, self.starts, self._hits]
+        known = self._known
         arrays = {name: array.copy() for name, array in self._state._asdict().items()}
+        pooled = known.numbers[POOLED]
         return arrays | {
-            "numbers": np.array(numbers, np.int64),
-            "tries": self._tries.copy(),
-            "sums": self._sums.copy(),
-            "pool": self._pool.copy(),
-            "energies": self._energies.copy(),
+            "numbers": known.numbers[:POOLED].copy(),
+            "tries": known.tries.copy(),
+            "sums": known.sums.copy(),
+            "pool": known.pool[:pooled].copy(),
+            "energies": known.energies[:pooled].copy(),
             "waiting": self._waiting.copy(),
-            "lowest_spins": self._lowest_spins.copy(),
+            "lowest_spins": known.lowest.copy(),
         }
 
     def restore(self, state: dict[str, Array]) -> None:
         """Go on from a ``state`` of a search with the same model and seed."""
+        known, pooled = self._known, len(state["pool"])
         for name, array in self._state._asdict().items():
             array[...] = state[name]
-        searches, way, is_random, base, failures, is_helped, has_hit, lowest, starts, hits = map(int, state["numbers"])
-        self._searches, self._way, self._is_random, self._base = searches, way, bool(is_random), base
-        self._failures, self._is_helped, self._has_hit = failures, bool(is_helped), bool(has_hit)
-        self._lowest, self.starts, self._hits = lowest, starts, hits
-        self._tries, self._sums = state["tries"].copy(), state["sums"].copy()
-        self._pool, self._energies = state["pool"].copy(), state["energies"].copy()
-        self._waiting, self._lowest_spins = state["waiting"].copy(), state["lowest_spins"].copy()
-
-    def _now(self) -> int:
-        """Return the lowest energy, in units, of the search that goes on."""
-        return self._base + 2 * int(self._state.at[BEST]) if self._way >= 0 else int(np.iinfo(np.int64).max)
-
-    def _draw(self, plane: int, groups: int) -> npt.NDArray[np.uint64]:
-        words = rng.draw(self._seed, rng.Stream.TABU, group=np.arange(groups), half_sweep=self._searches, plane=plane)
-        return words.T.reshape(-1)
-
-    def _begin(self) -> None:
-        """Begin the next search."""
-        choices = self._draw(_CHOICES, 2)
-        state = self._state
-        state.random[0] = choices[0] << np.uint64(32) | choices[1] | np.uint64(1)
-        self._way = self._next_way(int(choices[2]))
-        self._is_random = not len(self._waiting) and len(self._pool) < POOL
-        if len(self._waiting):
-            state.spin[:], self._waiting, self._is_helped = self._waiting[0], self._waiting[1:], True
-        else:
-            words = self._draw(_BITS, -(-self._model.sites // 128)).astype("<u4")
-            bits = np.unpackbits(words.view(np.uint8), count=self._model.sites, bitorder="little").view(np.bool_)
-            if self._is_random:
-                state.spin[:] = np.where(bits, 1, -1)
-            else:
-                one = int(choices[3]) % POOL
-                state.spin[:] = self._child(one, (one + 1 + int(choices[4]) % (POOL - 1)) % POOL, bits)
-        state.first[:] = -1
-        one_flip.prepare(self._problem, tuple(state), self._top, self._ways[self._way].pairs)
-        state.at[:] = 0
-        state.at[UNSAVED], state.at[PENDING] = 1, -1
-        self._base = int(one_flip.energy(self._problem, state.spin))
-        self._searches += 1
-
-    def _next_way(self, choice: int) -> int:
-        """Return the way of a search: that of lowest average energy, or one next to it, once some have been tried."""
-        if self._tries[list(FIRST_WAYS)].min() < 2:
-            return min(FIRST_WAYS, key=lambda way: int(self._tries[way]))
-        tried = np.flatnonzero(self._tries)
-        way = int(tried[np.argmin(self._sums[tried] / self._tries[tried])])
-        other = way + (0, 0, -1, 1)[choice % 4]
-        is_like = 0 <= other < len(self._ways) and self._ways[other].pairs == self._ways[way].pairs
-        return other if is_like else way
-
-    def _child(self, one: int, other: int, bits: npt.NDArray[np.bool_]) -> Spins:
-        """Return a child of two states of the pool."""
-        first, second = self._pool[one], self._pool[other]
-        if self._is_symmetric and int(first.astype(np.int64) @ second) < 0:
-            second = -second
-        child: Spins = np.empty_like(first)
-        seen, queue = np.empty(first.size, np.bool_), np.empty(first.size, np.int64)
-        sets, taken = one_flip.recombine(first, second, child, seen, queue, self._problem, self._state.random)
-        if not 0 < taken < sets:
-            child[:] = np.where(bits, first, second)
-        return child
-
-    def _end(self) -> None:
-        """Take the best state of a search into the pool, and give up a pool that no longer gains."""
-        state, energy = self._state, self._now()
-        if state.at[UNSAVED]:
-            state.best[:] = state.spin
-        if self._is_random:
-            self._sums[self._way] += energy
-            self._tries[self._way] += 1
-        self._way = -1
-        self._note(state.best, energy, counts=not self._is_helped)
-        gains = energy < self._energies.min(initial=np.iinfo(np.int64).max)
-        best = state.best * state.best[0] if self._is_symmetric else state.best
-        if not (self._pool == best).all(axis=1).any():
-            if len(self._pool) < POOL:
-                self._pool, self._energies = np.append(self._pool, best[None], 0), np.append(self._energies, energy)
-            elif energy <= self._energies.max():
-                worst = int(np.argmax(self._energies))
-                self._pool[worst], self._energies[worst] = best, energy
-        self._failures = 0 if gains else self._failures + 1
-        if self._failures >= FAILURES:
-            self._pool, self._energies, self._failures = self._pool[:0], self._energies[:0], 0
-            self.starts += not self._is_helped
-            self._is_helped = self._has_hit = False
-
-    def _note(self, spins: Spins, energy: int, counts: bool) -> None:
-        """Note the lowest energy, and starts that have met it."""
-        if energy < self._lowest:
-            self._lowest, self._lowest_spins = energy, spins.copy()
-            self._hits, self._has_hit = 0, False
-        if energy == self._lowest and counts and not self._has_hit:
-            self._hits, self._has_hit = self._hits + 1, True
+        known.numbers[:POOLED], known.numbers[POOLED] = state["numbers"], pooled
+        known.tries[:], known.sums[:], known.lowest[:] = state["tries"], state["sums"], state["lowest_spins"]
+        known.pool[:pooled], known.energies[:pooled] = state["pool"], state["energies"]
+        self._waiting = state["waiting"].copy()
 
 
 def _in_units(model: Ising) -> tuple[int, tuple[Array, ...]]:
