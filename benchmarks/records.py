@@ -15,13 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from report import write
+from report import COMPILING, write
 from solve_peers import dense_model
 
 import spinsim as ss
 
 CALLS = ss.anneal, ss.temper, ss.solve
-COMPILING = 0.4  # seconds of the first call of each kind
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -13,11 +13,16 @@ from typing import Any
 
 from spinsim.cli.bench import machine
 
+COMPILING = 0.4  # seconds of the first call for each instance, in which each method has its turns and kernels compile
 
-def arguments(about: str, seconds: float) -> argparse.ArgumentParser:
-    """Return the options that scripts of searches share, from their docstring and the time of a search."""
+
+def arguments(about: str, seconds: float, several: str = "+", kind: Callable[[str], Any] = Path) -> Any:
+    """Return the options that scripts of searches share, from their docstring and the time of a search.
+
+    ``several`` and ``kind`` say how many instances are given, and as what.
+    """
     parser = argparse.ArgumentParser(description=about.split("\n", maxsplit=1)[0])
-    parser.add_argument("instances", nargs="+", type=Path)
+    parser.add_argument("instances", nargs=several, type=kind)
     parser.add_argument("--seconds", type=float, default=seconds, help="largest time of each search")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--seed", type=int, default=1)

@@ -322,6 +322,16 @@ def records() -> str:
     return of_lines(["instance", "sites", "target", *(f"`{call}`, s" for call in calls)], lines)
 
 
+def g_set() -> str:
+    """Cuts and seconds of all graphs, and proofs."""
+    said = {True: "optimal", False: ""}
+    lines = [
+        [*(str(row[name]) for name in ("graph", "sites", "known", "cut")), number(row["seconds"]), said[row["proven"]]]
+        for row in rows("gset")
+    ]
+    return of_lines(["graph", "sites", "largest known cut", "cut", "seconds", "proof"], lines)
+
+
 def independent_sets(name: str) -> str:
     """Sizes and seconds of the instances that take longest."""
     lines = [
@@ -353,6 +363,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "independent-sets": lambda: independent_sets("independent-sets"),
     "independent-sets-gpu": lambda: independent_sets("independent-sets-gpu"),
     "records-gpu": records,
+    "gset": g_set,
     "one-chain": lambda: one_chain("one-chain"),
     "beside": beside,
     "front": front,

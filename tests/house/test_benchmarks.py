@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import runpy
 from pathlib import Path
@@ -43,3 +44,18 @@ def test_a_row_of_searches(name, instance, tmp_path, monkeypatch, capsys) -> Non
     told = json.loads(capsys.readouterr().out)
     assert told["rows"][0]["instance"] == path.stem.removesuffix(".txt")
     assert told["rows"][0].get("size", 10) == 10
+
+
+@pytest.mark.system
+def test_graphs_of_the_g_set(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Graphs of each kind equal the published files, whose digests these are; one is solved."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    rudy = runpy.run_path(str(ROOT / "benchmarks/rudy.py"))
+    digests = {k: hashlib.sha256(repr(rudy["graph"](k)).encode()).hexdigest()[:16] for k in (11, 14, 22)}
+    assert digests == {11: "2bdac29c7270328b", 14: "b9d07194b1af15a6", 22: "0ab7c8bef6b6c6d3"}
+    assert len(rudy["graph"](51)[1]) == 5909
+    script = ROOT / "benchmarks/gset.py"
+    monkeypatch.setattr("sys.argv", [str(script), "11", "--seconds", "0.5"])
+    runpy.run_path(str(script), run_name="__main__")
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    assert (row["graph"], row["cut"], row["proven"]) == ("G11", 564, True)
