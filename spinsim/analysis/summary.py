@@ -120,7 +120,7 @@ def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     names, values = _functions(statistics)
     curves, wider = statistics.by_merges(
         [o.series for o in statistics.records],
-        lambda merge: bootstrap(values, statistics.entries(names, merge), resamples, seed),
+        lambda merge: bootstrap(values, statistics.entries(names, merge), resamples, seed, takes_many=True),
     )
     resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(statistics.records)
@@ -133,16 +133,21 @@ def _times(statistics: Statistics) -> dict[str, IntegratedTime]:
 
 
 def _functions(statistics: Statistics) -> tuple[list[str], Callable[[Array], Array]]:
-    """Names of moments, and all observables (observables, temperatures) as a function of their averages."""
-    names, point = moments_of(statistics.records), point_of(statistics.result)
-    return names, lambda mean: observed(point, statistics.records, dict(zip(names, mean, strict=True)))
+    """Names of moments, and all observables as a function of means (n, moments, temperatures)."""
+    names, point, records = moments_of(statistics.records), point_of(statistics.result), statistics.records
+
+    def values(means: Array) -> Array:
+        return np.moveaxis(observed(point, records, dict(zip(names, np.moveaxis(means, 1, 0), strict=True))), 0, 1)
+
+    return names, values
 
 
 def _estimates(statistics: Statistics, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     names, values = _functions(statistics)
-    averages = values(statistics.entries(names).mean(axis=0))
+    (averages,) = values(statistics.entries(names).mean(axis=0)[None])
     errors, wider = statistics.by_merges(
-        [o.series for o in statistics.records], lambda merge: jackknife(values, statistics.entries(names, merge)).error
+        [o.series for o in statistics.records],
+        lambda merge: jackknife(values, statistics.entries(names, merge), takes_many=True).error,
     )
     estimated = {}
     for o, value, error in zip(statistics.records, averages, errors * wider, strict=True):
