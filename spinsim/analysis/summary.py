@@ -15,7 +15,7 @@ from spinsim.analysis.equilibration import Equilibration, beyond_constant, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.run_sums import Followed, in_order
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered, once
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
 from spinsim.analysis.statistics import observables_of as observables_of
@@ -62,6 +62,7 @@ class Summary:
     agreement of energy and link overlap for Gaussian couplings."""
 
 
+@once
 def summarize(result: Tempered) -> Summary:
     """Averages, errors, autocorrelation times, and a verdict on the equilibrium of a run.
 
@@ -114,6 +115,7 @@ def estimates(result: Tempered) -> dict[str, Estimate]:
     return _estimates(statistics, _times(statistics))
 
 
+@once
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     statistics = statistics_of(result)
