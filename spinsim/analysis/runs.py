@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import Field, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +161,30 @@ class Strips(Run):
     def in_noise(self) -> Bools:
         """Marks of the correlation lengths that rounding may have changed by more than 1 %."""
         raise NotImplementedError
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def once(find: Callable[Concatenate[Tempered, Given], Found]) -> Callable[Concatenate[Tempered, Given], Found]:
+    """Return a function that calls ``find`` once for each result with sums, and for further hashable arguments.
+
+    What was found is kept with the result, and callers must not change it. Results without sums are analysed anew, as
+    their series may be changed in place.
+    """
+
+    @wraps(find)
+    def found_once(result: Tempered, /, *given: Given.args, **named: Given.kwargs) -> Found:
+        if result.reduced is None:
+            return find(result, *given, **named)
+        kept: dict[Any, Found] = vars(result).setdefault("_found", {})
+        key = find.__name__, given, tuple(named.items())
+        if key not in kept:
+            kept[key] = find(result, *given, **named)
+        return kept[key]
+
+    return found_once
 
 
 def check_length(steps: int) -> None:

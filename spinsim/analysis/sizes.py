@@ -30,6 +30,7 @@ FEW_MISSING: Final = 0.05  # share of resamples without a crossing up to which t
 MOST_MISSING: Final = 0.5  # share of resamples without a crossing beyond which the full data cross by accident
 _FEWEST: Final = 4  # points of a cubic
 _MORE: Final = "more samples or more sweeps"
+_ROUNDING: Final = 1e-9  # of a cubic's range: values that are smaller may be roots
 _SAME: Final = 1e-7  # of the range: rounding splits a root shared by two pieces, or a double root, by no more
 
 
@@ -119,8 +120,9 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
     # between neighbouring knots both are cubics, so their difference is a cubic with exact roots
     orders = (3, 2, 1, 0)
     coefficients = np.array([(splines[0](knots[:-1], k) - splines[1](knots[:-1], k)) / factorial(k) for k in orders])
+    searched = _with_roots_alone(coefficients, np.diff(knots))
     for place, row in enumerate(np.flatnonzero(finite)):
-        difference = PPoly.construct_fast(np.ascontiguousarray(coefficients[..., place]), knots)
+        difference = PPoly.construct_fast(np.ascontiguousarray(searched[..., place]), knots)
         roots = difference.roots(discontinuity=False, extrapolate=False)
         roots = np.unique(roots[np.isfinite(roots)])
         roots = roots[np.diff(roots, prepend=-np.inf) > _SAME * (high - low)]
@@ -128,6 +130,21 @@ def _sign_changes(x1: Array, curves1: Array, x2: Array, curves2: Array) -> list[
         sides = np.sign(difference((between[1:] + between[:-1]) / 2))
         changes[row] = roots[sides[1:] * sides[:-1] < 0]
     return changes
+
+
+def _with_roots_alone(coefficients: Array, length: Array) -> Array:
+    """Coefficients (4, pieces, rows) of cubics, with a constant of the same sign for each piece that has no root.
+
+    A cubic lies within the range of its Bernstein coefficients, which take less time than its roots.
+    """
+    third, second, first, constant = (c * length[:, None] ** k for c, k in zip(coefficients, (3, 2, 1, 0), strict=True))
+    middle = constant + first / 3, constant + (2 * first + second) / 3
+    bounds = np.array([constant, *middle, constant + first + second + third])
+    lowest, highest = bounds.min(axis=0), bounds.max(axis=0)
+    has_no_root = np.maximum(lowest, -highest) > _ROUNDING * np.maximum(highest, -lowest)
+    alone = np.where(has_no_root, 0, coefficients)
+    alone[3] = coefficients[3]
+    return alone
 
 
 @dataclass(frozen=True)

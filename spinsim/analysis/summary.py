@@ -15,7 +15,7 @@ from spinsim.analysis.equilibration import Equilibration, beyond_constant, judge
 from spinsim.analysis.jackknife import bootstrap, jackknife, standard_error
 from spinsim.analysis.kinds import favours_parallel_spins, is_antiferromagnet
 from spinsim.analysis.run_sums import Followed, in_order
-from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered
+from spinsim.analysis.runs import FEWEST_FOR_ERRORS, Array, Axis, Bools, Tempered, once
 from spinsim.analysis.runs import FEWEST_STEPS as FEWEST_STEPS
 from spinsim.analysis.statistics import Statistics, observed, point_of, statistics_of
 from spinsim.analysis.statistics import observables_of as observables_of
@@ -62,6 +62,7 @@ class Summary:
     agreement of energy and link overlap for Gaussian couplings."""
 
 
+@once
 def summarize(result: Tempered) -> Summary:
     """Averages, errors, autocorrelation times, and a verdict on the equilibrium of a run.
 
@@ -114,13 +115,14 @@ def estimates(result: Tempered) -> dict[str, Estimate]:
     return _estimates(statistics, _times(statistics))
 
 
+@once
 def resampled(result: Tempered, resamples: int, seed: int) -> dict[str, Array]:
     """Curves with bootstrap resamples, (1 + resamples, temperatures), row 0 from all data."""
     statistics = statistics_of(result)
     names, values = _functions(statistics)
     curves, wider = statistics.by_merges(
         [o.series for o in statistics.records],
-        lambda merge: bootstrap(values, statistics.entries(names, merge), resamples, seed),
+        lambda merge: bootstrap(values, statistics.entries(names, merge), resamples, seed, takes_many=True),
     )
     resamples_of = {
         o.name: curves[0, k] + (curves[:, k] - curves[0, k]) * wider[k] for k, o in enumerate(statistics.records)
@@ -133,16 +135,21 @@ def _times(statistics: Statistics) -> dict[str, IntegratedTime]:
 
 
 def _functions(statistics: Statistics) -> tuple[list[str], Callable[[Array], Array]]:
-    """Names of moments, and all observables (observables, temperatures) as a function of their averages."""
-    names, point = moments_of(statistics.records), point_of(statistics.result)
-    return names, lambda mean: observed(point, statistics.records, dict(zip(names, mean, strict=True)))
+    """Names of moments, and all observables as a function of means (n, moments, temperatures)."""
+    names, point, records = moments_of(statistics.records), point_of(statistics.result), statistics.records
+
+    def values(means: Array) -> Array:
+        return np.moveaxis(observed(point, records, dict(zip(names, np.moveaxis(means, 1, 0), strict=True))), 0, 1)
+
+    return names, values
 
 
 def _estimates(statistics: Statistics, times: dict[str, IntegratedTime]) -> dict[str, Estimate]:
     names, values = _functions(statistics)
-    averages = values(statistics.entries(names).mean(axis=0))
+    (averages,) = values(statistics.entries(names).mean(axis=0)[None])
     errors, wider = statistics.by_merges(
-        [o.series for o in statistics.records], lambda merge: jackknife(values, statistics.entries(names, merge)).error
+        [o.series for o in statistics.records],
+        lambda merge: jackknife(values, statistics.entries(names, merge), takes_many=True).error,
     )
     estimated = {}
     for o, value, error in zip(statistics.records, averages, errors * wider, strict=True):

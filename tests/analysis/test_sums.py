@@ -275,3 +275,14 @@ def test_overlaps_that_no_configuration_has_are_refused() -> None:
 
 def test_verdicts_are_those_of_runs_of_that_length() -> None:
     assert word(summarize(made("ferromagnet"))) == "in equilibrium"
+
+
+def test_a_result_with_sums_is_summarised_once() -> None:
+    run = made("glass")
+    assert summarize(run) is summarize(run)
+    assert resampled(run, 10, seed=1) is resampled(run, 10, seed=1)
+    assert not np.array_equal(*(resampled(run, 10, seed)["overlap_squared"][1:] for seed in (1, 2)))
+    other = samples_of(run, slice(0, 4))
+    assert summarize(other) is not summarize(run)
+    without = replace(run, reduced=None)
+    assert summarize(without) is not summarize(without)

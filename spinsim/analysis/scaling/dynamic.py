@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from spinsim.analysis.jackknife import bootstrap
-from spinsim.analysis.runs import Array, Tempered
+from spinsim.analysis.runs import Array, Tempered, once, samples_in
 from spinsim.analysis.scaling.curves import Size, order_of, size_of
 from spinsim.analysis.scaling.limits import SizeFit, power_of_size
 from spinsim.analysis.scaling.peaks import peak_of
@@ -89,13 +89,17 @@ def dynamic_exponent(runs: Iterable[Run], at: float, name: str | None = None, *,
 
 def _of_samples(size: Size) -> Size:
     """The size with the average of each sample's cumulant in the place of the cumulant of averages."""
-    statistics = statistics_of(size.result)
-    if statistics.samples == 1 or _OVERLAP not in size.rows:
+    if samples_in(size.result) == 1 or _OVERLAP not in size.rows:
         return size
-    moments = statistics.entries(("q^2", "q^4"))  # (samples, 2, points)
-    cumulants = binder_cumulant(moments[:, 0], moments[:, 1])[:, np.argsort(size.result.axis.values)]
-    rows = bootstrap(lambda mean: mean, cumulants, RESAMPLES, sites_of_space(size.result.model))
-    return size._replace(rows={**size.rows, _OVERLAP: rows})
+    return size._replace(rows={**size.rows, _OVERLAP: _cumulants_of_samples(size.result)})
+
+
+@once
+def _cumulants_of_samples(result: Tempered) -> Array:
+    """Average of each sample's cumulant with bootstrap resamples, (1 + resamples, points)."""
+    moments = statistics_of(result).entries(("q^2", "q^4"))  # (samples, 2, points)
+    cumulants = binder_cumulant(moments[:, 0], moments[:, 1])[:, np.argsort(result.axis.values)]
+    return bootstrap(np.asarray, cumulants, RESAMPLES, sites_of_space(result.model), takes_many=True)
 
 
 def _correlation_time(side: float, sizes: Sequence[Size], at: float, name: str) -> _Slices:
