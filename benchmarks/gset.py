@@ -42,7 +42,7 @@ def main() -> None:
             ss.solve(model, COMPILING, device=given.device)
             began = time.perf_counter()
             result = ss.solve(model, given.seconds, known, seed=given.seed, device=given.device)
-            seconds, cut = time.perf_counter() - began, round(result.best.cut)
+            seconds, cut = time.perf_counter() - began, round(result.best.cut or 0)
             rows.append({"graph": f"G{number}", "sites": model.sites, "bonds": model.bonds, "known": known, "cut": cut})
             rows[-1] |= {"seconds": round(seconds, 4), "proven": result.quality.is_proven}
             print(rows[-1], file=sys.stderr, flush=True)

@@ -19,6 +19,7 @@ one at random.
 
 from __future__ import annotations
 
+import time
 from importlib.util import find_spec
 from itertools import combinations
 from math import inf
@@ -194,7 +195,7 @@ def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarSt
 
     Where couplings are small whole numbers it is mostly proven to be the lowest. Otherwise T-joins are unique, and only
     a bound is found if the first one fits no spins. None for other graphs, beyond ``AT_ONCE``, and where matching is
-    expected to take more than ``seconds``.
+    expected to take more than ``seconds``; after a fourth of them no further matching begins.
 
     Raises:
         InputError: where PyMatching is not installed.
@@ -203,12 +204,15 @@ def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarSt
     surface = model.once(surface_of) if is_small else None
     if surface is None:
         return None
+    began = time.perf_counter()
     bound, join = surface_bound(surface)
     spins, energy = _fitting(surface, join), float(surface.pairs.energy(join))
     if spins is None:
         search = SurfaceSearch(surface, seed)
         search.advance()
         while search.has_ties and search.starts <= _STARTS and search.lowest > bound:
+            if time.perf_counter() - began > seconds / 4:
+                break
             search.advance()
         spins, energy = search.lowest_spins, search.lowest
     return PlanarState(spins, energy * model.quantum, bound * model.quantum)

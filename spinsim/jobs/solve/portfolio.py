@@ -32,11 +32,13 @@ class Clock:
         seconds: Time that it has had.
         met: Its own time when it met its lowest energy.
         turn: Sweeps of its last turn.
+        took: Seconds of this turn, also those in which kernels were compiled, by whatever thread; 0 if it had none.
     """
 
     seconds: float = 0.0
     met: float = 0.0
     turn: int = 0
+    took: float = 0.0
 
 
 class Portfolio:
@@ -80,6 +82,8 @@ class Portfolio:
             return number, one.unit
         sweeps = int(one.sweeps / max(clock.seconds, 1e-6) * wanted)
         sweeps = min(sweeps, _FASTER * max(one.unit, clock.turn))
+        if clock.took > wanted:  # the clock stands still while kernels of others are compiled
+            sweeps = min(sweeps, int(clock.turn / clock.took * wanted))
         return number, max(one.unit, sweeps // one.unit * one.unit)
 
     def _chosen(self, elapsed: float) -> int:
@@ -112,9 +116,9 @@ class Portfolio:
                 ranked.insert(0, k)
         return ranked
 
-    def ended(self, number: int, sweeps: int, seconds: float, before: float) -> None:
+    def ended(self, number: int, sweeps: int, seconds: float, took: float, before: float) -> None:
         """Take in that a method has had a turn; ``before`` is its lowest energy before."""
         clock = self.clocks[number]
-        clock.seconds, clock.turn = clock.seconds + seconds, sweeps
+        clock.seconds, clock.turn, clock.took = clock.seconds + seconds, sweeps, took
         if self.methods[number].lowest < before:
             clock.met = clock.seconds

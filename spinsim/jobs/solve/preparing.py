@@ -33,6 +33,7 @@ class Prepared:
         words: How many sites need no search, and why; empty where all do.
         known: Lowest states of the whole problem, as far as they are known.
         bound: Proven lower bound of all energies, as far as one is known; else -inf.
+        met: A low state that was met on the way; None if there is none.
 
     Args:
         states: How many low states are wanted; 0 leaves the problem as it is. Removed sites have their best value in
@@ -47,6 +48,7 @@ class Prepared:
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
         self.known = LowestStates(np.empty(0), np.empty((0, model.sites), np.int8), 0)
         self.bound = -np.inf
+        self.met: Spins | None = None
         if states > 1 and model.sites <= FEW[device]:
             gpu = 0 if device == "cuda" else None
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
@@ -101,6 +103,8 @@ class Prepared:
             self.bound = state.bound
             if state.is_proven:
                 self._solved_by(state.spins)
+            else:
+                self.met = state.spins
 
     def whole(self, spins: Spins) -> Spins:
         """Return the best state of the whole problem with these spins of ``rest``."""

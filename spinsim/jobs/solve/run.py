@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -161,8 +162,13 @@ class SolveRun(Run):
         return len(energies) >= wanted and bool(energies[wanted - 1] + self._prepared.shift <= self._bound)
 
     def _begin_with_known(self) -> None:
-        """Take in a state that is proven to be the lowest although more states are wanted."""
-        known = self._prepared.known
+        """Take in a state that was met on the way, or is proven to be the lowest although more states are wanted.
+
+        With a limit in sweeps the first kind does not count, as it depends on the time.
+        """
+        known, met = self._prepared.known, self._prepared.met
+        if met is not None and self._plan.of_job.time_limit is not None:
+            self._look(self._plan.model.energy(met[None])[:1] - self._prepared.shift, lambda _: met)
         for energy, spins in zip(known.energies.tolist(), known.spins, strict=True):
             self._look(np.array([energy]), lambda _, spins=spins: spins)  # type: ignore[misc]
             for one in self._methods:
@@ -212,10 +218,10 @@ class SolveRun(Run):
             sys.setswitchinterval(before)
 
     def _take(self, portfolio: Portfolio, number: int, sweeps: int) -> None:
-        method, began = portfolio.methods[number], seconds_without_compiling()
+        method, began, at = portfolio.methods[number], seconds_without_compiling(), time.perf_counter()
         before = method.lowest
         method.advance(sweeps)
-        portfolio.ended(number, sweeps, seconds_without_compiling() - began, before)
+        portfolio.ended(number, sweeps, seconds_without_compiling() - began, time.perf_counter() - at, before)
         with self._lock:
             self._done += 1
 
