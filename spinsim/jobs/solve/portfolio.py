@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final
 
 from spinsim.jobs.solve.methods import Method
+from spinsim.machine.compiled import seconds_without_compiling
 
 TRIAL, SECOND = 0.1, 0.3  # parts of the time up to which all methods, or the two best ones, get the same
 OTHERS, STUCK = 0.1, 0.4  # part of the remaining time for the methods that are not the best one, by its state
@@ -116,9 +118,12 @@ class Portfolio:
                 ranked.insert(0, k)
         return ranked
 
-    def ended(self, number: int, sweeps: int, seconds: float, took: float, before: float) -> None:
-        """Take in that a method has had a turn; ``before`` is its lowest energy before."""
-        clock = self.clocks[number]
-        clock.seconds, clock.turn, clock.took = clock.seconds + seconds, sweeps, took
-        if self.methods[number].lowest < before:
+    def take(self, number: int, sweeps: int) -> None:
+        """Let a method have a turn."""
+        method, clock = self.methods[number], self.clocks[number]
+        before, began, at = method.lowest, seconds_without_compiling(), perf_counter()
+        method.advance(sweeps)
+        clock.seconds, clock.turn = clock.seconds + seconds_without_compiling() - began, sweeps
+        clock.took = perf_counter() - at
+        if method.lowest < before:
             clock.met = clock.seconds

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,7 +26,6 @@ from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
 from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult, methods_in
 from spinsim.jobs.solve.settings import Solve, SolveSettings
-from spinsim.machine.compiled import seconds_without_compiling
 from spinsim.machine.threads import available_threads
 from spinsim.model.ising import Ising, read_instance
 from spinsim.optimum.bounds import lower_bound
@@ -218,10 +216,7 @@ class SolveRun(Run):
             sys.setswitchinterval(before)
 
     def _take(self, portfolio: Portfolio, number: int, sweeps: int) -> None:
-        method, began, at = portfolio.methods[number], seconds_without_compiling(), time.perf_counter()
-        before = method.lowest
-        method.advance(sweeps)
-        portfolio.ended(number, sweeps, seconds_without_compiling() - began, time.perf_counter() - at, before)
+        portfolio.take(number, sweeps)
         with self._lock:
             self._done += 1
 
