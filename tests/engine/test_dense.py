@@ -22,9 +22,10 @@ from numba import njit
 from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
-from spinsim.engine.moves.metropolis.dense import ON_CPU, UPDATE, DensePlan
+from spinsim.engine.moves.metropolis.dense import ON_CPU, UPDATE, DensePlan, form_of
 from spinsim.engine.moves.metropolis.dense_cpu import MARGIN, log_bounds
 from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
+from spinsim.model.ising import repeated
 from spinsim.packing import Packing
 
 WIDTHS = {"small-integers": np.int16, "samples-field": np.int32, "wide-integers": np.int64, "several-bonds": np.int16}
@@ -37,6 +38,20 @@ def test_kernels_equal_the_oracle(device: str, name: str) -> None:
     run_both(device, model, replicas, beta, (1, 2), zero_acceptance=0.7)
     assert update_of(model) is UPDATE
     assert DensePlan(model).double_couplings.dtype == WIDTHS[name]
+
+
+def test_forms_are_made_once_for_the_same_arrays() -> None:
+    """Copies in groups share a form; other fields and arrays that somebody may change have their own."""
+    model = DENSE["small-integers"]()
+    form = form_of(model, DensePlan)
+    assert form_of(model, DensePlan) is form
+    assert form_of(repeated(model, 3), DensePlan) is form
+    assert form_of(model.in_field(1.0), DensePlan) is not form
+    first = form_of(model, DensePlan)
+    changeable = repeated(model, 1).of_samples(0, model.samples)
+    changeable.couplings = model.couplings.copy()
+    assert form_of(changeable, DensePlan) is not first
+    assert form_of(changeable, DensePlan) is not form_of(changeable, DensePlan)
 
 
 def test_close_calls() -> None:

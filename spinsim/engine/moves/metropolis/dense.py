@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked import needed_bytes as unpacked_bytes
 from spinsim.engine.update import Busy, Pace, Sizes, Update, by_sites
-from spinsim.model.graph import add_to_matrix, colouring
+from spinsim.model.graph import Graph, add_to_matrix, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
@@ -48,6 +50,29 @@ class DensePlan:
         for k, row in enumerate(self.all_down):
             couplings = self.double_couplings[k % len(self.double_couplings)]
             row[:] = self.fields[k % len(self.fields)] - couplings.sum(axis=1, dtype=np.int64) // 2
+
+
+_FORMS: Final = WeakKeyDictionary[Graph, tuple[Any, Any, dict[Any, Any]]]()
+Form = TypeVar("Form")
+
+
+def form_of(model: Ising, make: Callable[[Ising], Form]) -> Form:
+    """Return ``make(model)``, made once for the couplings and fields of a graph where nobody can change these.
+
+    The anneals of a search have engines of their own, and groups of copies are samples of one problem: all of them have
+    the same arrays, of which making another form may take longer than a sweep.
+    """
+    arrays = model.couplings, model.fields
+    if any(array.flags.writeable for array in arrays):  # as those of large models
+        return make(model)
+    couplings, fields, made = _FORMS.get(model.graph, (None, None, {}))
+    if couplings is not arrays[0] or fields is not arrays[1]:
+        made = {}
+        _FORMS[model.graph] = *arrays, made
+    if make not in made:
+        made[make] = make(model)
+    found: Form = made[make]
+    return found
 
 
 DRAW_BYTES: Final = 80  # bytes of shared memory for the random-number data of all warps

@@ -35,7 +35,7 @@ from spinsim.engine.layouts.unpacked import WORDS, InChunks
 from spinsim.engine.measuring.cpu import CpuReplicaComparison
 from spinsim.engine.measuring.sums import Counts
 from spinsim.engine.moves.exchange import CpuTempering, Times, exchange
-from spinsim.engine.moves.metropolis.dense import DensePlan
+from spinsim.engine.moves.metropolis.dense import DensePlan, form_of
 from spinsim.engine.moves.metropolis.unpacked import (
     HALVE,
     MANTISSA_BITS_32,
@@ -518,7 +518,7 @@ def _in_order(up: npt.NDArray[np.uint64], rows: Rows) -> npt.NDArray[np.int8]:
 
 
 def engine(model: Ising, replicas: int, dynamics: Dynamics, threads: int | None = None) -> CpuEngine:
-    rows, pool = model.once(Rows), Threads(threads)
+    rows, pool = form_of(model, Rows), Threads(threads)
     state = DenseState(model, replicas, dynamics, pool, rows)
     sweeper = DenseSweeper(model, rows, dynamics, state)
     parts = CpuParts(packing.Packing.UNPACKED, state, sweeper, state.counts, CpuReplicaComparison(model).compare, pool)

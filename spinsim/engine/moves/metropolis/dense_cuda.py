@@ -32,7 +32,7 @@ from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cuda_comparison import Compared, Comparison, compare_replicas
 from spinsim.engine.measuring.sums import CudaCounting, of_energy_and_down
 from spinsim.engine.moves.exchange_cuda import CudaTempering
-from spinsim.engine.moves.metropolis.dense import DRAW_BYTES, SITES, DensePlan, Program, stride
+from spinsim.engine.moves.metropolis.dense import DRAW_BYTES, SITES, DensePlan, Program, form_of, stride
 from spinsim.engine.moves.metropolis.unpacked_cuda import SpinSweeper
 from spinsim.engine.moves.metropolis.unpacked_cuda import engine as unpacked_engine
 from spinsim.engine.moves.resample import Moves
@@ -279,8 +279,7 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     """Engine of dense models, or an unpacked one if not even a small group of replicas fits a multiprocessor."""
     if model.sites > MOST_SITES:
         return unpacked_engine(model, replicas, dynamics, device)
-    plan = model.once(DensePlan)
-    couplings = signs(plan) or matrix(plan)
+    plan, couplings = form_of(model, _plan_and_couplings)
     if isinstance(couplings, Signs):
         needed = shared_of_signs(model.sites)
     else:
@@ -298,6 +297,11 @@ def engine(model: Ising, replicas: int, dynamics: Dynamics, device: int) -> Cuda
     compared = partial(compare, model, spins.width, device)
     parts = CudaParts(packing.Packing.UNPACKED, queue, spins, sweeper, counting, compared)
     return CudaEngine(model, replicas, parts)
+
+
+def _plan_and_couplings(model: Ising) -> tuple[DensePlan, Signs | Matrix]:
+    plan = DensePlan(model)
+    return plan, signs(plan) or matrix(plan)
 
 
 def compare(model: Ising, width: int, device: int, tempering: CudaTempering, wanted: Quantities) -> Comparison:
