@@ -35,6 +35,17 @@ class _CuPy:
 cupy: Any = _CuPy()
 
 
+def stream_for(owner: Any) -> Any:
+    """Create a stream on the present device for an object that owns the memory which the stream's work uses.
+
+    Before this memory is freed, all work of the stream has ended. A later stream may get the same handle, and with it
+    the memory that CuPy keeps for the handle; nothing would put the work of both in order, such as clearing sums.
+    """
+    stream = cupy.cuda.Stream(non_blocking=True)
+    weakref.finalize(owner, stream.synchronize).atexit = False
+    return stream
+
+
 def why_not() -> str | None:
     """The reason that keeps ``--device cuda`` from working here, None where nothing does."""
     if "cupy" not in sys.modules and _is_without_driver():

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from spinsim import rng
 from spinsim.cuda.compile import begin, kernel, parameters
-from spinsim.cuda.device import cupy
+from spinsim.cuda.device import cupy, stream_for
 from spinsim.machine.memory import context_of, interfaces, on_gpu
 
 Struct = np.dtype[np.void]
@@ -186,7 +186,7 @@ class TotalsPool:
 
     def __init__(self, sweeps: Any, clears: bool = True) -> None:
         self._sweeps, self._clears = sweeps, clears
-        self._copies, self._side_stream = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+        self._copies, self._side_stream = stream_for(self), stream_for(self)
         self._idle: list[Totals] = []
         self._pinned: dict[int, list[Any]] = {}  # idle memory on the host by its bytes; it takes long to be allocated
         self._made = 0

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from spinsim.cuda.device import cupy, require_memory
+from spinsim.cuda.device import cupy, require_memory, stream_for
 from spinsim.cuda.launch import ADDRESS, SIZE, Fetched, Fields, Launch, Totals, TotalsPool, record, struct_type
 from spinsim.engine.cuda_queue import Queue
 from spinsim.engine.measuring.correlations import Quantities
@@ -98,7 +98,7 @@ class CopyPool:
     """Memory for copies, reused when nobody reads it any more."""
 
     def __init__(self, device: int, sweeps: Any) -> None:
-        self._device, self._sweeps, self._reads = device, sweeps, cupy.cuda.Stream(non_blocking=True)
+        self._device, self._sweeps, self._reads = device, sweeps, stream_for(self)
         self._idle: list[tuple[Any, Any]] = []
 
     def reserve(self, state: Any, copies: int) -> StateCopies:
@@ -326,7 +326,7 @@ class CudaSquares:
         require_memory(device, room, f"sums for local susceptibilities of {model.name}")
         self._device, self._grid = device, (-(-len(lines) // SQUARES_LINES), blocks, model.samples)
         with on_gpu(device):
-            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self._stream = stream_for(self)
             with self._stream:
                 places = cupy.asarray((lines if place is None else place[lines]).astype(np.int32))
                 self._holder = cupy.zeros(self._shape[:3], cupy.int32)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spinsim.cuda.compile import instance
-from spinsim.cuda.device import cupy, multiprocessors, require_memory
+from spinsim.cuda.device import cupy, multiprocessors, require_memory, stream_for
 from spinsim.cuda.launch import ADDRESS, SIZE, Launch, record, struct_type
 from spinsim.engine.measuring.correlations import Quantities
 from spinsim.engine.measuring.cuda_comparison import Compared
@@ -178,7 +178,7 @@ class CudaEnergies:
         self._widen = Launch(
             device, _FILE, "widen_energies", {**buffers, "count": np.uint32(0), "number": np.uint64(0)}
         )
-        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._stream = stream_for(self)
         self._ready, self._done = (cupy.cuda.Event(disable_timing=True) for _ in range(2))
         self._chains = min(max(reduced.copies, reduced.pairs), _MOST_CHAINS)
         of_measurements = {
@@ -277,7 +277,7 @@ class CudaReduction:
         require_memory(device, reduced.nbytes, f"adding up measurements of {reduced.model.name}")
         self.reduced, self.measurements, self._device = reduced, 0, device
         with on_gpu(device):
-            self._reads = cupy.cuda.Stream(non_blocking=True)
+            self._reads = stream_for(self)
             self._added = cupy.cuda.Event(disable_timing=True)
             with self._reads:
                 self._arrays = {
