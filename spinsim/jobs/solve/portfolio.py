@@ -1,8 +1,9 @@
 """A portfolio: methods take turns, all alike in a tenth of the time, two up to three tenths; then the best gets most.
 
-Two rules of thumb come from measurements (docs/decisions.md). Tempering with Houdayer moves starts worse than anneals
-and ends better, so that it counts as the best one for half of the time, if it can make enough sweeps. A method that has
-not improved for long shares more of its time.
+Two rules of thumb come from measurements (docs/decisions.md). Favourites, which are matching, and tempering with
+Houdayer moves on flat graphs, start worse than anneals and end better: if one of them can make enough sweeps, it has
+half of the first tenth, and counts as the best one for half of the time. A method that has not improved for long shares
+more of its time.
 """
 
 from __future__ import annotations
@@ -90,11 +91,13 @@ class Portfolio:
 
     def _chosen(self, elapsed: float) -> int:
         spent = [clock.seconds for clock in self.clocks]
-        total, ranked = sum(spent), self._ranked(elapsed)
+        total, favourites = sum(spent), self._favourites(elapsed)
         trial, second = TRIAL * self._seconds, SECOND * self._seconds
         if total < trial or not min(spent):
-            return min(range(len(spent)), key=lambda k: spent[k])
-        if total < second:
+            is_due = bool(favourites) and min(spent) > 0 and 2 * spent[favourites[0]] < total
+            return favourites[0] if is_due else min(range(len(spent)), key=lambda k: spent[k])
+        ranked = self._ranked(favourites)
+        if total < second and not favourites:
             return min(ranked[:2], key=lambda k: spent[k])
         best, rest = ranked[0], ranked[1:]
         if not rest:
@@ -104,19 +107,20 @@ class Portfolio:
         share = trial / len(spent) + of_others / len(rest) * (total - second)
         return due if spent[due] < share else best
 
-    def _ranked(self, elapsed: float) -> list[int]:
+    def _favourites(self, elapsed: float) -> list[int]:
+        """Methods that surpass others although they begin worse, where they have time for it; the first is the best."""
+        if elapsed >= _FAVOURED * self._seconds:
+            return []
+        rates = [one.sweeps / max(clock.seconds, 1e-9) for one, clock in zip(self.methods, self.clocks, strict=True)]
+        return [k for k, one in enumerate(self.methods) if one.patience and rates[k] * self._seconds > one.patience]
+
+    def _ranked(self, favourites: list[int]) -> list[int]:
         """Methods by their lowest energies; of equals, that first which met it in the least time of its own.
 
-        A favourite comes first for some time.
+        Favourites come first.
         """
-        ranked = sorted(range(len(self.methods)), key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
-        for k in reversed(range(len(ranked))):  # the first of several favourites comes first
-            one, clock = self.methods[k], self.clocks[k]
-            projected = one.sweeps / max(clock.seconds, 1e-9) * self._seconds
-            if one.patience and elapsed < _FAVOURED * self._seconds and projected > one.patience:
-                ranked.remove(k)
-                ranked.insert(0, k)
-        return ranked
+        others = [k for k in range(len(self.methods)) if k not in favourites]
+        return favourites + sorted(others, key=lambda k: (self.methods[k].lowest, self.clocks[k].met))
 
     def take(self, number: int, sweeps: int) -> None:
         """Let a method have a turn."""

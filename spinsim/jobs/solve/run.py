@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 from spinsim.errors import InputError, WrongTypeError
 from spinsim.inputs.arguments import judges, public
 from spinsim.jobs.calls import run_of_call
+from spinsim.jobs.solve.bounding import Bounding
 from spinsim.jobs.solve.methods import METHODS, Method, Place, Spins, put_under, taken_from
 from spinsim.jobs.solve.pool import States
-from spinsim.jobs.solve.portfolio import TRIAL, Clock, Portfolio
+from spinsim.jobs.solve.portfolio import Clock, Portfolio
 from spinsim.jobs.solve.preparing import Prepared
 from spinsim.jobs.solve.result import BOUNDED, FIXED_WORDS, PROOFS, SIZES, Solved, SolveResult, methods_in
 from spinsim.jobs.solve.settings import Solve, SolveSettings
@@ -43,12 +44,9 @@ from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_o
 Feasible = Callable[[dict[Any, int]], bool]
 _TIME_OF_SWEEPS: Final = 60.0  # the time limit that counts for drawing if there is none
 _TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
-_FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _SEARCHES: Final = 2  # groups of copies and tabu searches with a limit in sweeps, whatever the machine
-_SPARSE: Final = 4  # bonds a site up to which bounds are often tight, and get all of this part
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SWITCH: Final = 2e-4  # seconds for which a thread that drives a GPU keeps the interpreter from others
-_SECONDS_OF_BOUND: Final = 1.0  # for a bound without a time limit
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,8 @@ class SolveRun(Run):
         device = "cpu" if is_fixed else plan.device
         self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed)
         self._proof, self._bound, self._done = prepared.proof, prepared.bound, 0
-        self._wants_bound = not len(prepared.known.spins)
+        searched_alone = None if len(prepared.known.spins) else prepared.rest
+        self._bounding = Bounding(searched_alone, s.time_limit, np.isfinite(prepared.bound))
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
         most = s.states if test is None else max(s.states, _TESTED)
         rest = prepared.rest
@@ -147,8 +146,8 @@ class SolveRun(Run):
             self._share()
             if self._saving.due():
                 yield None
-        if self._plan.of_job.time_limit is None and self._wants_bound and not self._search.is_met:
-            self._find_bound()  # at the end, so that no other turn depends on its time
+        if not self._search.is_met:
+            self._find_bound(self._bounding.seconds_at_end)  # so that no other turn depends on its time
 
     def _is_over(self) -> bool:
         return self._search.is_over or (bool(self._proof) and self._has_states)
@@ -184,7 +183,7 @@ class SolveRun(Run):
                 return False
             self._take(self._portfolios[0], *turn)
             if len(self._portfolios) == 1:
-                self._find_bound_in_time()
+                self._find_bound()
             if self._has_news or self._saving.due() or has_ended():
                 break
         return True
@@ -201,7 +200,7 @@ class SolveRun(Run):
             while not ended.is_set() and not self._is_over():
                 if turn := self._portfolios[1].turn(self._search.elapsed):
                     self._take(self._portfolios[1], *turn)
-                    self._find_bound_in_time()
+                    self._find_bound()
 
         sys.setswitchinterval(_SWITCH)
         try:
@@ -257,20 +256,22 @@ class SolveRun(Run):
             if len(states) and not states.failed[0] and states.energies[0] + self._prepared.shift <= self._bound:
                 self._proof = PROOFS.index(BOUNDED)
 
-    def _find_bound_in_time(self) -> None:
-        """Find a bound once, when the methods have had the same time."""
-        limit, elapsed = self._plan.of_job.time_limit, self._search.elapsed
-        if limit is not None and self._wants_bound and TRIAL * limit <= elapsed < limit / 2:
-            self._find_bound()
+    def _find_bound(self, seconds: float | None = None) -> None:
+        """Look for a bound, for as long as there is time for it now."""
+        rest, states = self._prepared.rest, self._states
+        if seconds is None:
+            seconds = self._bounding.seconds(self._search.elapsed, self._hits)
+        if rest is None or not seconds:
+            return
+        self._bounding.found += 1
+        met = states.energies[0] if len(states) else None
+        bound = lower_bound(rest, seconds, met).energy + self._prepared.shift
+        self._compare(bound)  # another thread may have met a better state
 
-    def _find_bound(self) -> None:
-        limit, rest, shift = self._plan.of_job.time_limit, self._prepared.rest, self._prepared.shift
-        assert rest is not None  # noqa: S101
-        met = self._states.energies[0] if len(self._states) else None
-        part = _FOR_BOUND if rest.bonds <= _SPARSE * rest.sites else _FOR_BOUND / 5
-        seconds = _SECONDS_OF_BOUND if limit is None else part * limit
-        self._wants_bound = False
-        self._compare(lower_bound(rest, seconds, met).energy + shift)  # another thread may have met a better state
+    def _hits(self) -> int:
+        """Number of independent starts that met the best state."""
+        best = self._states.energies[0] if len(self._states) else np.inf
+        return sum(one.starts(best)[1] for one in self._methods)
 
     def _outcome(self) -> dict[str, npt.NDArray[Any]]:
         methods, states = self._methods, self._states
@@ -327,7 +328,7 @@ class SolveRun(Run):
             return
         self._states.restore(taken_from("states_", saved))
         self._offered, bound = float(saved["offered"]), float(saved[f"{GROUP}/bound"])
-        self._wants_bound &= bound <= self._bound
+        self._bounding.found += bound > self._bound
         self._compare(bound)
         for portfolio in self._portfolios:
             for k, one in enumerate(portfolio.methods):
