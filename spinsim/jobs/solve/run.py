@@ -43,6 +43,7 @@ from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_o
 Feasible = Callable[[dict[Any, int]], bool]
 _TIME_OF_SWEEPS: Final = 60.0  # the time limit that counts for drawing if there is none
 _TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
+_AT_ONCE: Final = 0.05  # part of the time limit after which no further matching of a whole torus begins
 _FOR_BOUND: Final = 0.1  # largest part of the time limit for a bound
 _SEARCHES: Final = 2  # groups of copies and tabu searches with a limit in sweeps, whatever the machine
 _SPARSE: Final = 4  # bonds a site up to which bounds are often tight, and get all of this part
@@ -99,7 +100,8 @@ class SolveRun(Run):
         how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
         is_fixed = s.time_limit is None
         device = "cpu" if is_fixed else plan.device
-        self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed)
+        at_once = np.inf if s.time_limit is None else _AT_ONCE * s.time_limit
+        self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed, at_once)
         self._proof, self._bound, self._done = prepared.proof, prepared.bound, 0
         self._wants_bound = not len(prepared.known.spins)
         test = None if plan.feasible is None else partial(_is_feasible, plan, prepared)
@@ -162,7 +164,7 @@ class SolveRun(Run):
     def _begin_with_known(self) -> None:
         """Take in a state that was met on the way, or is proven to be the lowest although more states are wanted.
 
-        With a limit in sweeps the first kind does not count, as it depends on the time.
+        With a limit in sweeps the first kind does not count, so that answers are those of earlier versions.
         """
         known, met = self._prepared.known, self._prepared.met
         if met is not None and self._plan.of_job.time_limit is not None:
