@@ -13,7 +13,7 @@ from typing import Any
 
 from spinsim.cli.bench import machine
 
-COMPILING = 0.4  # seconds of the first call for each instance, in which each method has its turns and kernels compile
+COMPILING = 0.4  # seconds of the first call for each model: kernels compile, and the model keeps forms of its matrix
 
 
 def arguments(about: str, seconds: float, several: str = "+", kind: Callable[[str], Any] = Path) -> Any:

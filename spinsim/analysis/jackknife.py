@@ -100,8 +100,8 @@ def bootstrap(
 
 
 def _of_each(function: Callable[[Array], npt.ArrayLike], means: Array, takes_many: bool) -> Array:
-    """Function of each of several means (n, ...)."""
+    """Function of each of several means (n, ...), in C order: last bits of sums over n depend on the order."""
     if not takes_many:
         return np.array([function(mean) for mean in means], dtype=np.float64)
     batches = (means[first : first + _BATCH] for first in range(0, len(means), _BATCH))
-    return np.concatenate([np.asarray(function(batch), dtype=np.float64) for batch in batches])
+    return np.concatenate([np.array(function(batch), dtype=np.float64, order="C") for batch in batches])

@@ -78,6 +78,7 @@ def summarize(result: Tempered) -> Summary:
     is NaN where the root's argument is negative. In a field the susceptibilities are connected, N [<m^2> - <m>^2] / T
     and the sum over i and j of [(<s_i s_j> - <s_i><s_j>)^2] / N, which needs four copies. The correlation length then
     uses <m^2> - <m>^2, for a ferromagnet, whose <m(k)> vanishes. ``notes`` names omitted observables.
+    A result with sums keeps its summary for further calls: copy arrays before you change them.
     Sources: F. Cooper, B. Freedman, D. Preston, Nucl. Phys. B 210, 210 (1982); for the overlap H. G. Ballesteros et
     al., Phys. Rev. B 62, 14237 (2000); in a field A. P. Young, H. G. Katzgraber, Phys. Rev. Lett. 93, 207203 (2004).
 

@@ -187,6 +187,7 @@ class TotalsPool:
     def __init__(self, sweeps: Any, clears: bool = True) -> None:
         self._sweeps, self._clears = sweeps, clears
         self._copies, self._side_stream = stream_for(self), stream_for(self)
+        weakref.finalize(self, sweeps.synchronize).atexit = False  # as kernels there read and clear totals
         self._idle: list[Totals] = []
         self._pinned: dict[int, list[Any]] = {}  # idle memory on the host by its bytes; it takes long to be allocated
         self._made = 0

@@ -190,12 +190,12 @@ def why_not_matched(model: Ising) -> str:
     return "it tiles no surface" if model.once(surface_of) is None else ""
 
 
-def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarState | None:
+def surface_state(model: Ising, seconds: float = inf, seed: int = 1, time_limit: float = inf) -> PlanarState | None:
     """Find a low state of a model of one sample on a surface, with a proven bound of all energies.
 
     Where couplings are small whole numbers it is mostly proven to be the lowest. Otherwise T-joins are unique, and only
     a bound is found if the first one fits no spins. None for other graphs, beyond ``AT_ONCE``, and where matching is
-    expected to take more than ``seconds``; after a fourth of them no further matching begins.
+    expected to take more than ``seconds``. No further matching begins after ``time_limit`` seconds.
 
     Raises:
         InputError: where PyMatching is not installed.
@@ -211,7 +211,7 @@ def surface_state(model: Ising, seconds: float = inf, seed: int = 1) -> PlanarSt
         search = SurfaceSearch(surface, seed)
         search.advance()
         while search.has_ties and search.starts <= _STARTS and search.lowest > bound:
-            if time.perf_counter() - began > seconds / 4:
+            if time.perf_counter() - began > time_limit:
                 break
             search.advance()
         spins, energy = search.lowest_spins, search.lowest

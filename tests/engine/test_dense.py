@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from dense import KERNELS, check_kernel
@@ -19,6 +21,7 @@ from engines import (
 )
 from numba import njit
 
+import spinsim as ss
 from spinsim.acceptance import LARGEST_EXPONENT
 from spinsim.engine import Dynamics, create_engine
 from spinsim.engine.choosing import update_of
@@ -41,7 +44,7 @@ def test_kernels_equal_the_oracle(device: str, name: str) -> None:
 
 
 def test_forms_are_made_once_for_the_same_arrays() -> None:
-    """Copies in groups share a form; other fields and arrays that somebody may change have their own."""
+    """Copies in groups share a form; other fields have their own, and so has a model whose arrays may be changed."""
     model = DENSE["small-integers"]()
     form = form_of(model, DensePlan)
     assert form_of(model, DensePlan) is form
@@ -51,7 +54,20 @@ def test_forms_are_made_once_for_the_same_arrays() -> None:
     changeable = repeated(model, 1).of_samples(0, model.samples)
     changeable.couplings = model.couplings.copy()
     assert form_of(changeable, DensePlan) is not first
-    assert form_of(changeable, DensePlan) is not form_of(changeable, DensePlan)
+    for copied in (changeable, pickle.loads(pickle.dumps(model))):  # noqa: S301  (our own)
+        assert copied.couplings.flags.writeable
+        assert form_of(copied, DensePlan) is form_of(copied, DensePlan)
+
+
+def test_forms_of_large_models_are_not_kept() -> None:
+    """One coupling for all bonds is a read-only array of any size."""
+    large = ss.Ising(ss.Graph(2_100, np.stack(np.triu_indices(2_100, 1), axis=1)), -1.0)
+    assert not large.couplings.flags.writeable
+    assert form_of(large, _new_object) is not form_of(large, _new_object)
+
+
+def _new_object(_: ss.Ising) -> object:
+    return object()
 
 
 def test_close_calls() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import spinsim as ss
+from spinsim.optimum import surfaces
 
 GLASS = ss.EdwardsAnderson(ss.cubic(5), seed=3)
 
@@ -84,6 +85,20 @@ def test_a_torus_is_searched_by_matching(tmp_path, monkeypatch) -> None:
     assert ss.solve(ss.EdwardsAnderson(ss.square(40), seed=1), 0.001).best_energy < -1.2 * 1600
     with pytest.raises(ss.InputError, match="as it tiles no surface; give other methods"):
         ss.solve(graph(GLASS), sweeps_limit=20, methods="matching")
+
+
+def test_answers_on_a_torus_depend_on_the_time_with_a_limit_of_time_alone(monkeypatch) -> None:
+    """On a slow machine the attempt at a proof ends after the first matching, whose state then begins the search."""
+    pytest.importorskip("pymatching")
+    model = ss.EdwardsAnderson(ss.square(20), seed=1)
+    proven, first = ss.solve(model, sweeps_limit=20), surfaces.surface_state(model, time_limit=0.0)
+    assert first is not None
+    assert not first.is_proven
+    monkeypatch.setattr(surfaces, "time", Mock(perf_counter=itertools.count(0, 100).__next__))
+    assert same(proven, ss.solve(model, sweeps_limit=20))
+    searched = ss.solve(model, 0.1)
+    assert searched.search.sweeps.size
+    assert searched.search.improved_energy[0] == first.energy
 
 
 def test_a_search_goes_on_with_the_methods_that_it_began_with(tmp_path, monkeypatch) -> None:

@@ -146,6 +146,30 @@ def test_searches_begin_at_states_that_are_given() -> None:
         later.offer(good.best_spins[:5])
 
 
+def test_searches_begin_at_states_that_wait_in_their_order() -> None:
+    """Also where a search that has some of them goes on from arrays, and where a call of no steps comes between."""
+    model, random = glass(30, 60, real=False, seed=4), np.random.default_rng(1)
+    given = random.choice([-1, 1], (3, 30))
+    whole, parts = Tabu(model, 5), Tabu(model, 5)
+    for search in (whole, parts):
+        search.advance(10)
+        for spins in given:
+            search.offer(spins)
+    whole.advance(20_000)
+    numbers = {3}
+    for _ in range(200):
+        following = Tabu(model, 5)
+        following.restore(parts.state())
+        parts = following
+        parts.advance(0)
+        parts.advance(100)
+        waiting = parts.state()["waiting"]
+        np.testing.assert_array_equal(waiting, given[3 - len(waiting) :])
+        numbers.add(len(waiting))
+    assert numbers == {3, 2, 1, 0}
+    assert record_of(whole) == record_of(parts)
+
+
 def test_penalties_are_crossed() -> None:
     """Twelve of 60 with penalties of 100 to 200, where anneals of single flips stay in one choice."""
     energies = []

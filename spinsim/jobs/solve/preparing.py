@@ -40,9 +40,13 @@ class Prepared:
             all of them.
         seconds: Time that drawing a planar graph, or matching on a surface, may take.
         seed: Of the search on a surface.
+        time_limit: Seconds after which that search begins no further matching, so that what is left depends on the
+            machine.
     """
 
-    def __init__(self, model: Ising, states: int, device: str, threads: int | None, seconds: float, seed: int) -> None:
+    def __init__(
+        self, model: Ising, states: int, device: str, threads: int | None, seconds: float, seed: int, time_limit: float
+    ) -> None:
         self._model, self.shift, self.proof, self.words = model, 0.0, 0, ""
         self.rest: Ising | None = model
         self._undo: Callable[[Spins], Spins] = lambda spins: spins
@@ -54,7 +58,7 @@ class Prepared:
             self.known = lowest_states(model, states * (1 if model.fields.any() else 2), gpu, Threads(threads))
             self.rest, self.proof = None, _SOLVED
         elif states:
-            self._fix(device, threads, seconds, seed)
+            self._fix(device, threads, seconds, seed, time_limit)
             if states > 1 and self.proof:  # one state is known, and more are wanted
                 known = self.known.spins[:1] if len(self.known.spins) else self.whole(np.ones(1, np.int8))[None]
                 self.bound = float(model.energy(known)[0])
@@ -62,7 +66,7 @@ class Prepared:
                 self.rest, self.shift, self.proof, self.words = model, 0.0, 0, ""
                 self._undo = lambda spins: spins
 
-    def _fix(self, device: str, threads: int | None, seconds: float, seed: int) -> None:
+    def _fix(self, device: str, threads: int | None, seconds: float, seed: int, time_limit: float) -> None:
         model, is_surface = self._model, tiles_surface(self._model)
         if model.lattice is not None or is_surface:
             spins = ground_state(model, device, threads, 0.0)  # what is left of them cannot be drawn at once
@@ -71,7 +75,7 @@ class Prepared:
                 return
         reduced = None if is_surface and _has_equal_sizes(model) else reduce(model)
         if reduced is None or (is_surface and sum(map(len, reduced.sites)) > _WORTH_A_LATTICE * model.sites):
-            self._match(seconds, seed)
+            self._match(seconds, seed, time_limit)
             return
         exact = [ground_state(part, device, threads, seconds) for part in reduced.parts]
         left = [part for part, spins in zip(reduced.parts, exact, strict=True) if spins is None]
@@ -96,9 +100,9 @@ class Prepared:
         self.known = LowestStates(self._model.energy(spins[None])[:1], spins[None], 0)
         self.rest, self.proof = None, _SOLVED
 
-    def _match(self, seconds: float, seed: int) -> None:
+    def _match(self, seconds: float, seed: int, time_limit: float) -> None:
         """Find a bound on a surface, and mostly the lowest state."""
-        state = surface_state(self._model, seconds, seed)
+        state = surface_state(self._model, seconds, seed, time_limit)
         if state is not None:
             self.bound = state.bound
             if state.is_proven:

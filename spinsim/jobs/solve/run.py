@@ -44,6 +44,7 @@ from spinsim.store.contents import BEST, LABELS, Arrays, arrays_of_best, group_o
 Feasible = Callable[[dict[Any, int]], bool]
 _TIME_OF_SWEEPS: Final = 60.0  # the time limit that counts for drawing if there is none
 _TO_DRAW: Final = 0.2  # largest part of the time limit for drawing a graph
+_AT_ONCE: Final = 0.05  # part of the time limit after which no further matching of a whole torus begins
 _SEARCHES: Final = 2  # groups of copies and tabu searches with a limit in sweeps, whatever the machine
 _TESTED: Final = 64  # low states that are kept where a test chooses among them
 _SWITCH: Final = 2e-4  # seconds for which a thread that drives a GPU keeps the interpreter from others
@@ -97,7 +98,8 @@ class SolveRun(Run):
         how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
         is_fixed = s.time_limit is None
         device = "cpu" if is_fixed else plan.device
-        self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed)
+        at_once = np.inf if s.time_limit is None else _AT_ONCE * s.time_limit
+        self._prepared = prepared = Prepared(model, states, device, run.threads, how_long, run.seed, at_once)
         self._proof, self._bound, self._done = prepared.proof, prepared.bound, 0
         searched_alone = None if len(prepared.known.spins) else prepared.rest
         self._bounding = Bounding(searched_alone, s.time_limit, np.isfinite(prepared.bound))
@@ -161,7 +163,7 @@ class SolveRun(Run):
     def _begin_with_known(self) -> None:
         """Take in a state that was met on the way, or is proven to be the lowest although more states are wanted.
 
-        With a limit in sweeps the first kind does not count, as it depends on the time.
+        With a limit in sweeps the first kind does not count, so that answers are those of earlier versions.
         """
         known, met = self._prepared.known, self._prepared.met
         if met is not None and self._plan.of_job.time_limit is not None:

@@ -14,7 +14,7 @@ from spinsim.cuda.launch import Launch
 from spinsim.engine.moves.metropolis.unpacked import UPDATE as UNPACKED
 from spinsim.engine.moves.metropolis.unpacked import needed_bytes as unpacked_bytes
 from spinsim.engine.update import Busy, Pace, Sizes, Update, by_sites
-from spinsim.model.graph import Graph, add_to_matrix, colouring
+from spinsim.model.graph import MOST_KEPT, Graph, add_to_matrix, colouring
 from spinsim.model.ising import Ising
 from spinsim.packing import LANES, Packing, block_count
 
@@ -60,11 +60,12 @@ def form_of(model: Ising, make: Callable[[Ising], Form]) -> Form:
     """Return ``make(model)``, made once for the couplings and fields of a graph where nobody can change these.
 
     The anneals of a search have engines of their own, and groups of copies are samples of one problem: all of them have
-    the same arrays, of which making another form may take longer than a sweep.
+    the same arrays, of which making another form may take longer than a sweep. Other arrays are those of large models,
+    whose forms take much memory, and copies of rows, such as those of several samples in groups.
     """
     arrays = model.couplings, model.fields
-    if any(array.flags.writeable for array in arrays):  # as those of large models
-        return make(model)
+    if any(array.flags.writeable or array.size > 2 * MOST_KEPT for array in arrays):
+        return model.once(make)
     couplings, fields, made = _FORMS.get(model.graph, (None, None, {}))
     if couplings is not arrays[0] or fields is not arrays[1]:
         made = {}
