@@ -197,7 +197,7 @@ def _join(sides: Integers, weights: Integers, odd: Flags) -> Flags:
     syndrome = np.zeros(len(odd), np.uint8)
     syndrome[name] = odd
     matching = Matching.from_check_matrix(matrix, weights=weights[between], merge_strategy="smallest-weight")
-    join[between] = matching.decode_batch(syndrome[None, :inner])[0]  # which lets other threads go on
+    join[between] = matching.decode(syndrome[:inner])
     return join
 
 

@@ -338,10 +338,7 @@ class TabuSearches(Method):
 
 
 class Matchings(Method):
-    """Searches on a surface, side by side on the threads of the CPU; a sweep is a matching of each.
-
-    A matching optimises most sites at once.
-    """
+    """Searches on a surface, one after the other; a sweep is a matching, which optimises most sites at once."""
 
     name, unit = "matching", 2  # the first matching of all spins mostly fits none
     applies = staticmethod(tiles_surface)
@@ -350,42 +347,32 @@ class Matchings(Method):
         super().__init__(model, place, look, on_updates)
         surface = model.once(surface_of)
         assert surface is not None  # noqa: S101
-        self._searches = [SurfaceSearch(surface, place.seed_of(3 + k)) for k in range(place.searches)]
-        self._threads = Threads(place.threads)
-        self.patience = _ROUNDS * self._searches[0].turns
+        self._search = SurfaceSearch(surface, place.seed_of(3))
+        self.patience = _ROUNDS * self._search.turns
 
     def offer(self, energy: float, spins: Spins) -> None:
-        for one in self._searches[::2]:  # others stay independent
-            one.offer(spins)
+        self._search.offer(spins)
 
     def advance(self, sweeps: int) -> None:
         for _ in range(0, sweeps, self.unit):
-            self._threads.run(partial(_match, one, self.unit) for one in self._searches)
+            for _ in range(self.unit):
+                self._search.advance()
             self.sweeps += self.unit
-            self._on_updates(self.unit * self.model.sites * len(self._searches))
-            energies = np.array([one.lowest for one in self._searches]) * self.model.quantum
-            if energies.min() < self.lowest and self._look(energies, lambda k: self._searches[k].lowest_spins):
+            self._on_updates(self.unit * self.model.sites)
+            energy = np.array([self._search.lowest * self.model.quantum])
+            if energy[0] < self.lowest and self._look(energy, lambda _: self._search.lowest_spins):
                 return
 
     def starts(self, energy: float) -> tuple[int, int]:
-        hits = sum(one.hits for one in self._searches if one.lowest * self.model.quantum == energy)
-        return sum(one.starts for one in self._searches), hits
+        search = self._search
+        return search.starts, search.hits if search.lowest * self.model.quantum == energy else 0
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        state = super().state()
-        for k, one in enumerate(self._searches):
-            state |= put_under(f"{k}_", one.state())
-        return state
+        return super().state() | put_under("search_", self._search.state())
 
     def restore(self, saved: Arrays) -> None:
         super().restore(saved)
-        for k, one in enumerate(self._searches):
-            one.restore(taken_from(f"{k}_", saved))
-
-
-def _match(search: SurfaceSearch, times: int) -> None:
-    for _ in range(times):
-        search.advance()
+        self._search.restore(taken_from("search_", saved))
 
 
 METHODS: Final[dict[str, type[Any]]] = {one.name: one for one in (Matchings, Anneals, Tempering, TabuSearches)}

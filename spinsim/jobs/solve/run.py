@@ -92,9 +92,8 @@ class SolveRun(Run):
         self._plan, self._saving, self._watch, self.planned = plan, saving, watch, 0
         self._lock = threading.RLock()  # methods of CPU and GPU look at their states at the same time
         self._search = Search(model, s.target, s.time_limit, watch.on_note)
-        states = (
-            s.states if s.fix and plan.feasible is None else 0
-        )  # a removed site has one value, whatever is feasible
+        # a removed site has one value, whatever is feasible
+        states = s.states if s.fix and plan.feasible is None else 0
         how_long = _TO_DRAW * (s.time_limit or _TIME_OF_SWEEPS)
         is_fixed = s.time_limit is None
         device = "cpu" if is_fixed else plan.device
@@ -163,7 +162,7 @@ class SolveRun(Run):
     def _begin_with_known(self) -> None:
         """Take in a state that was met on the way, or is proven to be the lowest although more states are wanted.
 
-        With a limit in sweeps the first kind does not count, so that answers are those of earlier versions.
+        With a limit in sweeps the first kind does not count.
         """
         known, met = self._prepared.known, self._prepared.met
         if met is not None and self._plan.of_job.time_limit is not None:
@@ -261,14 +260,12 @@ class SolveRun(Run):
     def _find_bound(self, seconds: float | None = None) -> None:
         """Look for a bound, for as long as there is time for it now."""
         rest, states = self._prepared.rest, self._states
-        if seconds is None:
-            seconds = self._bounding.seconds(self._search.elapsed, self._hits)
+        seconds = self._bounding.seconds(self._search.elapsed, self._hits) if seconds is None else seconds
         if rest is None or not seconds:
             return
         self._bounding.found += 1
         met = states.energies[0] if len(states) else None
-        bound = lower_bound(rest, seconds, met).energy + self._prepared.shift
-        self._compare(bound)  # another thread may have met a better state
+        self._compare(lower_bound(rest, seconds, met).energy + self._prepared.shift)
 
     def _hits(self) -> int:
         """Number of independent starts that met the best state."""
