@@ -11,6 +11,7 @@ from spinsim.analysis.tables import Columns, Report, Row, unprinted
 from spinsim.errors import InputError
 from spinsim.inputs.texts import count, quoted
 from spinsim.jobs import reports
+from spinsim.jobs.solve.methods import METHODS
 from spinsim.jobs.solve.result import FIXED_WORDS, SolveResult, time_in_words
 from spinsim.jobs.solve.run import SolvePlan
 from spinsim.model.targets import value_name, value_of
@@ -22,7 +23,7 @@ def describe(plan: SolvePlan) -> str:
     limits = [goal(s.target, s.time_limit, plan.model)]
     limits += [f"for at most {count(s.sweeps_limit, 'sweep')} of each method"] * (s.sweeps_limit is not None)
     ends = " or ".join(filter(None, limits))
-    names = s.methods.replace(",", ", ")
+    names = ", ".join(name for name in s.methods.split(",") if METHODS[name].applies(plan.model)) or s.methods
     return f"Solving {plan.model.name}: {plan.model.size_in_words}, by {names}, {ends}, on the {where}"
 
 
