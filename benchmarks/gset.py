@@ -27,8 +27,9 @@ _CUTS: Final = (
     19293, 6086, 14188, 5796, 4872, 27047, 8751, 5562, 6364, 6950, 9595, 7008, 9940, 14060,
 )  # fmt: skip
 KNOWN: Final = dict(zip(NUMBERS, _CUTS, strict=True))
-"""Largest cuts known in 2026, by number. Many authors found them: Benlic, Hao, Eng. Appl. Artif. Intell. 26, 1162
-(2013); Ma, Hao, Ann. Oper. Res. 248, 365 (2017); G63 and others, arXiv 2510.21105 (2025)."""
+"""Largest cuts known in 2026, by number, as lists in public programs have them (many are of Benlic, Hao, Eng. Appl.
+Artif. Intell. 26, 1162 (2013); G63 of arXiv 2510.21105 (2025)). Such lists have 4,870 for G62; 4,872 is the proven
+largest cut of the graph that rudy.py makes, whose seed is a guess."""
 
 
 def main() -> None:

@@ -16,7 +16,9 @@ from spinsim.cli.bench import machine
 COMPILING = 0.4  # seconds of the first call for each model: kernels compile, and the model keeps forms of its matrix
 
 
-def arguments(about: str, seconds: float, several: str = "+", kind: Callable[[str], Any] = Path) -> Any:
+def arguments(
+    about: str, seconds: float, several: str = "+", kind: Callable[[str], Any] = Path
+) -> argparse.ArgumentParser:
     """Return the options that scripts of searches share, from their docstring and the time of a search.
 
     ``several`` and ``kind`` say how many instances are given, and as what.

@@ -135,9 +135,15 @@ NUMBERS: Final = (*range(1, 68), 70, 72, 77, 81)
 def graph(number: int) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the number of sites of a graph, and its edges: two sites, counted from 0, and a weight.
 
-    G11, G12, G14, G22, G32, G48, G55, G57, G70, G72 and G81 were compared with the published files. Of the others,
-    numbers of edges and largest known cuts agree. The seeds of G33, G34 and G62, which follow no rule, were found so.
+    G11, G12, G14, G22, G32, G48, G55, G57, G70, G72 and G81 were compared with the published files, and equal them.
+    The others follow the same rules, except for G33, G34 and G62: seeds were chosen for these that give the largest
+    known cuts. For G62, whose largest cut is 4,872 here while tables have 4,870, this is a guess.
+
+    Raises:
+        ValueError: for a number that no graph has.
     """
+    if number not in NUMBERS:
+        raise ValueError(f"the G-set has no G{number}: give numbers from 1 to 67, 70, 72, 77 or 81")
     seed: int | None
     if number in TORI:
         height, width, seed = TORI[number]

@@ -42,7 +42,7 @@ from spinsim.sampling.tabu_pool import (
     STARTS,
     TAKEN,
     WAY,
-)  # fmt: skip
+)
 
 Spins = npt.NDArray[np.int8]
 Array = npt.NDArray[Any]

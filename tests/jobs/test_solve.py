@@ -405,7 +405,7 @@ def test_a_second_bound_proves_what_was_met_often() -> None:
     rest = ss.EdwardsAnderson(ss.square(20), seed=105)
     of_rest = Bounding(rest, 10.0, is_matched=True)
     assert [of_rest.seconds(elapsed, lambda: 99) for elapsed in (0.5, 2.0)] == [0.0, 1.0]
-    of_rest.found = 1
+    of_rest.tried = 1
     assert [of_rest.seconds(elapsed, lambda: 99) for elapsed in (2.0, 6.0, 9.0)] == [0.0, 3.0, 0.0]
     assert of_rest.seconds(6.0, lambda: 2) == 0.0
     large = ss.EdwardsAnderson(ss.square(60), seed=1)

@@ -14,6 +14,7 @@ from typing import Final
 from spinsim.jobs.solve.portfolio import TRIAL
 from spinsim.model.ising import Ising
 
+_TRIES: Final = 2
 _FIRST: Final = 0.1  # part of the time limit for the first bound
 _SECOND: Final = 0.3  # and for the second one
 _OFTEN: Final = 8  # independent starts that met the best state, from which on a second bound is looked for
@@ -27,7 +28,11 @@ _WITHOUT_LIMIT: Final = 1.0  # seconds for a bound without a time limit
 class Bounding:
     """Decides when there is time for a bound.
 
+    Attributes:
+        tried: Bounds that were looked for.
+
     Args:
+        rest: What is searched, None if nothing is.
         limit: Time limit of the search in seconds, None for a limit in sweeps.
         is_matched: True if a bound by matching is known.
     """
@@ -37,16 +42,15 @@ class Bounding:
         is_sparse = rest is not None and bonds <= _SPARSE * rest.sites
         self._part = _FIRST if is_sparse else _DENSE_SHARE * _FIRST
         self._may_be_second = is_sparse and bonds <= _MOST_BONDS
-        self.found = 0  # bounds that were looked for
-        if rest is None or (is_matched and bonds > _MOST_ON_SURFACES):
-            self.found = 2
+        is_pointless = rest is None or (is_matched and bonds > _MOST_ON_SURFACES)
+        self.tried = _TRIES if is_pointless else 0
 
     def seconds(self, elapsed: float, hits: Callable[[], int]) -> float:
         """Return how long to look for a bound now; 0 if not."""
         limit = self._limit
-        if limit is None or self.found > 1:
+        if limit is None or self.tried >= _TRIES:
             return 0.0
-        if not self.found and TRIAL * limit <= elapsed < limit / 2:
+        if not self.tried and TRIAL * limit <= elapsed < limit / 2:
             return self._part * limit
         if self._may_be_second and limit / 2 <= elapsed < (1 - _SECOND) * limit and hits() >= _OFTEN:
             return _SECOND * limit
@@ -54,5 +58,5 @@ class Bounding:
 
     @property
     def seconds_at_end(self) -> float:
-        """How long to look for a bound at the end of a search with a limit in sweeps; 0 if not."""
-        return _WITHOUT_LIMIT if self._limit is None and not self.found else 0.0
+        """Seconds for a bound at the end of a search with a limit in sweeps; 0 for none."""
+        return _WITHOUT_LIMIT if self._limit is None and not self.tried else 0.0

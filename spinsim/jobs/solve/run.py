@@ -263,7 +263,7 @@ class SolveRun(Run):
         seconds = self._bounding.seconds(self._search.elapsed, self._hits) if seconds is None else seconds
         if rest is None or not seconds:
             return
-        self._bounding.found += 1
+        self._bounding.tried += 1
         met = states.energies[0] if len(states) else None
         self._compare(lower_bound(rest, seconds, met).energy + self._prepared.shift)
 
@@ -327,7 +327,7 @@ class SolveRun(Run):
             return
         self._states.restore(taken_from("states_", saved))
         self._offered, bound = float(saved["offered"]), float(saved[f"{GROUP}/bound"])
-        self._bounding.found += bound > self._bound
+        self._bounding.tried += bound > self._bound
         self._compare(bound)
         for portfolio in self._portfolios:
             for k, one in enumerate(portfolio.methods):
